@@ -1,0 +1,23 @@
+"""Catalogs of millions of rows to sitemaps, at the speed at which gzip can write them."""
+
+from ._core import __version__
+from .errors import (
+    AnnounceError,
+    ConfigError,
+    DataError,
+    Error,
+    InputError,
+    PublishError,
+    RejectLimitError,
+)
+
+__all__ = [
+    "AnnounceError",
+    "ConfigError",
+    "DataError",
+    "Error",
+    "InputError",
+    "PublishError",
+    "RejectLimitError",
+    "__version__",
+]

@@ -1,0 +1,104 @@
+"""The command line: ``urlset build | init | verify | read | diff | announce``.
+
+Each command lives in a module of its own that is imported when it is called: start-up counts.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib import import_module
+
+import click
+
+from ..errors import Error
+
+COMMANDS = {
+    "init": "look at the columns of an input and write a commented urlset.toml",
+    "build": "turn a catalog into sitemaps and publish them",
+    "verify": "check anybody's sitemaps: a file, a folder, a URL",
+    "read": "turn sitemaps back into rows",
+    "diff": "tell which URLs were added, changed, removed",
+    "announce": "tell the search engines",
+}
+
+
+class _Lazy(click.Group):
+    """A group whose commands are imported only when they are called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        if name not in COMMANDS:
+            return None
+        command: click.Command = getattr(import_module(f".{name}", __package__), name)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+def _version(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
+    if not value or ctx.resilient_parsing:
+        return
+    from .. import __version__
+    from ..gzip import encoder_name
+
+    click.echo(f"urlset {__version__} (gzip by {encoder_name()})")
+    ctx.exit()
+
+
+@click.group(
+    cls=_Lazy,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="urlset COMMAND --help teaches each by example.",
+)
+@click.option(
+    "--version", is_flag=True, callback=_version, expose_value=False, is_eager=True,
+    help="Show the version and the gzip encoder.",
+)  # fmt: skip
+def cli() -> None:
+    """Turn catalogs of millions of rows into sitemaps, and keep them right."""
+
+
+def one_line(text: str) -> str:
+    """``text`` on one line, control characters escaped: nothing in the data reaches a terminal."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def main(argv: list[str] | None = None) -> None:
+    """Run the command line and leave the process with its exit status."""
+    try:
+        status = cli.main(args=argv, prog_name="urlset", standalone_mode=False)
+    except click.exceptions.Abort:
+        status = 130
+    except KeyboardInterrupt:
+        status = 130
+    except click.ClickException as error:
+        hint = ""
+        if isinstance(error, click.UsageError) and error.ctx is not None:
+            hint = f" (see '{error.ctx.command_path} --help')"
+        _say(f"{error.format_message()}{hint}")
+        status = 2 if isinstance(error, click.UsageError) else 3
+    except Error as error:
+        _say(f"{error} [{error.code}]")
+        status = error.exit_status
+    except BrokenPipeError:
+        # the reader of our output has left; do not fail again when Python flushes at exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        status = 3
+    except Exception as error:  # noqa: BLE001 - the last resort: a defect of ours, shown in one line
+        if os.environ.get("URLSET_TRACEBACK"):
+            raise
+        _say(
+            f"internal error: {type(error).__name__}: {error}; this is a defect of urlset,"
+            " please report it with the traceback that URLSET_TRACEBACK=1 shows"
+        )
+        status = 3
+    sys.exit(status if isinstance(status, int) else 0)
+
+
+def _say(message: str) -> None:
+    click.echo(f"urlset: error: {one_line(message)}", err=True)

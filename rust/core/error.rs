@@ -1,0 +1,133 @@
+//! What can go wrong in a run: a kind (which decides the exit status), a
+//! stable code, the position, and what to do.
+
+use std::fmt;
+use std::io;
+
+/// The class of an error. The command line turns it into the exit status,
+/// the Python binding into the class of the exception.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Wrong options, a missing or ambiguous column: exit status 2.
+    Config,
+    /// The input is missing, unreadable or damaged: exit status 3.
+    Input,
+    /// The data says no (too many rejects, duplicates under `fail`): exit status 1.
+    Data,
+    /// The output cannot be written: exit status 3.
+    Output,
+    /// The caller asked the run to stop.
+    Cancelled,
+}
+
+/// Where in the input something went wrong. Rows count from 1, headers not included.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Position {
+    /// The file as the user named it; `-` for standard input.
+    pub input: Option<String>,
+    /// The row, 1 for the first one after the header.
+    pub row: Option<u64>,
+    /// The column by name.
+    pub column: Option<String>,
+}
+
+/// An error of the core.
+#[derive(Debug)]
+pub struct Error {
+    /// Its class.
+    pub kind: Kind,
+    /// A stable code such as `csv.unclosed_quote`.
+    pub code: &'static str,
+    /// What happened and what to do, in one line, without the position.
+    pub message: String,
+    /// Where it happened.
+    pub position: Position,
+    /// The error of the operating system or of a library behind it.
+    pub source: Option<Box<dyn std::error::Error + Send + Sync>>,
+}
+
+/// The result of everything that can fail in the core.
+pub type Result<T> = std::result::Result<T, Error>;
+
+impl Error {
+    /// An error of the given kind and code, without a position.
+    pub fn new(kind: Kind, code: &'static str, message: impl Into<String>) -> Error {
+        Error { kind, code, message: message.into(), position: Position::default(), source: None }
+    }
+
+    /// Wrong configuration.
+    pub fn config(code: &'static str, message: impl Into<String>) -> Error {
+        Error::new(Kind::Config, code, message)
+    }
+
+    /// Missing or damaged input.
+    pub fn input(code: &'static str, message: impl Into<String>) -> Error {
+        Error::new(Kind::Input, code, message)
+    }
+
+    /// A file that cannot be written.
+    pub fn output(code: &'static str, path: &std::path::Path, source: io::Error) -> Error {
+        let message = format!("{}: {}", path.display(), plain(&source));
+        Error { source: Some(Box::new(source)), ..Error::new(Kind::Output, code, message) }
+    }
+
+    /// The run was cancelled.
+    pub fn cancelled() -> Error {
+        Error::new(Kind::Cancelled, "cancelled", "stopped before it was done; nothing was published")
+    }
+
+    /// The same error, at an input.
+    pub fn in_input(mut self, input: impl Into<String>) -> Error {
+        self.position.input.get_or_insert(input.into());
+        self
+    }
+
+    /// The same error, at a row (1 for the first).
+    pub fn at_row(mut self, row: u64) -> Error {
+        self.position.row.get_or_insert(row);
+        self
+    }
+
+    /// The same error, at a column.
+    pub fn at_column(mut self, column: impl Into<String>) -> Error {
+        self.position.column.get_or_insert(column.into());
+        self
+    }
+
+    /// The same error, with the one that caused it.
+    pub fn caused_by(mut self, source: impl std::error::Error + Send + Sync + 'static) -> Error {
+        self.source = Some(Box::new(source));
+        self
+    }
+}
+
+/// An I/O error as a person says it: "No such file or directory", without the number.
+pub fn plain(error: &io::Error) -> String {
+    let text = error.to_string();
+    match text.find(" (os error") {
+        Some(end) => text[..end].to_owned(),
+        None => text,
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Position { input, row, column } = &self.position;
+        if let Some(input) = input {
+            write!(f, "{input}: ")?;
+        }
+        if let Some(row) = row {
+            write!(f, "row {row}: ")?;
+        }
+        if let Some(column) = column {
+            write!(f, "column {column:?}: ")?;
+        }
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.source.as_ref().map(|source| &**source as _)
+    }
+}

@@ -1,0 +1,15 @@
+//! Catalogs of millions of rows to sitemaps.
+//!
+//! ```text
+//!  CSV, Arrow      columns         <url> bytes       shards           files
+//!  stream    -->   of a batch -->  + offsets    -->  by count    -->  staged, gz,
+//!                                                    and bytes        fsynced
+//!     read             render           shard            write
+//! ```
+//!
+//! [`pipeline`] is the only module that knows all stages and the threads. The
+//! index and the publication are the caller's (the Python package `urlset`).
+
+pub mod error;
+
+pub use error::{Error, Kind, Position, Result};
