@@ -10,6 +10,10 @@
 //! [`pipeline`] is the only module that knows all stages and the threads. The
 //! index and the publication are the caller's (the Python package `urlset`).
 
+#![deny(unsafe_code)]
+
 pub mod error;
+pub mod render;
+pub mod simd;
 
 pub use error::{Error, Kind, Position, Result};
