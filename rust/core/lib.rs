@@ -12,8 +12,14 @@
 
 #![deny(unsafe_code)]
 
+pub mod config;
 pub mod error;
+pub mod pipeline;
+pub mod read;
 pub mod render;
+pub mod shard;
 pub mod simd;
+pub mod unique;
+pub mod write;
 
 pub use error::{Error, Kind, Position, Result};

@@ -1,4 +1,4 @@
-//! Finds bytes of a set of ASCII characters, 32 at a time where the CPU can.
+//! Finds bytes of a set of ASCII characters, and what parts CSV, 32 at a time where the CPU can.
 //!
 //! This is the only module of the crate with `unsafe`: the loads and the calls
 //! that AVX2 needs. Every set of ASCII characters is exactly representable: a
@@ -63,6 +63,31 @@ impl AsciiSet {
     }
 }
 
+/// For each 64 bytes of `text` a word whose bits mark `delimiter`, `"`, LF and CR.
+pub fn csv_masks(text: &[u8], delimiter: u8, masks: &mut Vec<u64>) {
+    masks.clear();
+    masks.reserve(text.len() / 64 + 1);
+    let whole = text.len() / 64 * 64;
+    #[cfg(target_arch = "x86_64")]
+    if std::arch::is_x86_feature_detected!("avx2") {
+        // SAFETY: the line above saw that this CPU has AVX2.
+        unsafe { avx2::csv_masks(&text[..whole], delimiter, masks) };
+    }
+    if masks.is_empty() {
+        masks.extend(text[..whole].chunks_exact(64).map(|chunk| csv_mask(chunk, delimiter)));
+    }
+    if whole < text.len() {
+        masks.push(csv_mask(&text[whole..], delimiter));
+    }
+}
+
+/// The mask of at most 64 bytes.
+fn csv_mask(chunk: &[u8], delimiter: u8) -> u64 {
+    chunk.iter().enumerate().fold(0, |mask, (i, &c)| {
+        mask | u64::from(c == delimiter || matches!(c, b'"' | b'\n' | b'\r')) << i
+    })
+}
+
 #[cfg(target_arch = "x86_64")]
 mod avx2 {
     use super::AsciiSet;
@@ -119,6 +144,25 @@ mod avx2 {
     #[inline]
     fn first(hits: u32) -> Option<usize> {
         (hits != 0).then(|| hits.trailing_zeros() as usize)
+    }
+
+    /// [`super::csv_masks`] of a text whose length is a multiple of 64.
+    #[target_feature(enable = "avx2")]
+    pub fn csv_masks(text: &[u8], delimiter: u8, masks: &mut Vec<u64>) {
+        let all = |c: u8| _mm256_set1_epi8(c.cast_signed());
+        let (delimiter, quote, lf, cr) = (all(delimiter), all(b'"'), all(b'\n'), all(b'\r'));
+        let half = |bytes: &[u8; 32]| {
+            // SAFETY: 32 bytes are there; loadu asks for no alignment.
+            let block = unsafe { _mm256_loadu_si256(bytes.as_ptr().cast()) };
+            let is = |c| _mm256_cmpeq_epi8(block, c);
+            let hits = _mm256_or_si256(
+                _mm256_or_si256(is(delimiter), is(quote)),
+                _mm256_or_si256(is(lf), is(cr)),
+            );
+            u64::from(_mm256_movemask_epi8(hits).cast_unsigned())
+        };
+        let pairs = text.as_chunks::<32>().0.as_chunks::<2>().0;
+        masks.extend(pairs.iter().map(|[low, high]| half(low) | half(high) << 32));
     }
 
     /// A bit for each byte of the block that is (`MEMBER`) or is not of the set.
@@ -192,6 +236,26 @@ mod tests {
                         check(&bytes);
                     }
                     bytes[at] = filler;
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn csv_masks_mark_what_parts_csv() {
+        let text: Vec<u8> =
+            (0..1000u32).map(|i| b",\"\n\r;ab\xffz"[(i * i % 31 % 9) as usize]).collect();
+        for delimiter in [b',', b';', b'a'] {
+            for from in 0..70 {
+                for to in [from, from + 1, from + 63, from + 64, from + 65, from + 200, 1000] {
+                    let text = &text[from..to];
+                    let mut masks = Vec::new();
+                    csv_masks(text, delimiter, &mut masks);
+                    assert_eq!(masks.len(), text.len().div_ceil(64));
+                    for (i, &c) in text.iter().enumerate() {
+                        let marked = (masks[i / 64] >> (i % 64)) & 1 == 1;
+                        assert_eq!(marked, c == delimiter || b"\"\n\r".contains(&c));
+                    }
                 }
             }
         }

@@ -4,10 +4,13 @@
 
 pub mod address;
 pub mod changefreq;
+pub mod chunk;
 pub mod class;
 pub mod escape;
 pub mod fault;
 pub mod lastmod;
 pub mod loc;
+pub mod plan;
 pub mod priority;
+pub mod row;
 pub mod template;
