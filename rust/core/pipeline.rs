@@ -52,6 +52,7 @@ pub struct Progress {
 struct Input {
     name: String,
     plan: Plan,
+    chosen: Vec<Chosen>,
 }
 
 /// A batch on its way to a worker.
@@ -201,10 +202,10 @@ impl Reader<'_> {
     ) -> Result<()> {
         let name = source.name().to_owned();
         let columns = source.open()?;
-        let (plan, _) = Plan::new(self.config, &columns).map_err(|e| e.in_input(&name))?;
+        let (plan, chosen) = Plan::new(self.config, &columns).map_err(|e| e.in_input(&name))?;
         check_constants(self.rules, &plan)?;
         source.select(&plan.columns);
-        let input = Arc::new(Input { name, plan });
+        let input = Arc::new(Input { name, plan, chosen });
         let before = self.progress.bytes.load(Ordering::Relaxed);
         loop {
             let buffer = match spare.take() {
@@ -401,6 +402,9 @@ impl Collector<'_> {
     fn take(&mut self, rendered: Rendered) -> Result<()> {
         let Rendered { input, mut chunk, mut block, mut end } = rendered;
         if !self.input.as_ref().is_some_and(|at| Arc::ptr_eq(at, &input)) {
+            if self.input.is_none() {
+                self.outcome.mapping.clone_from(&input.chosen);
+            }
             self.input = Some(input.clone());
             self.row = 0;
         }
