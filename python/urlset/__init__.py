@@ -1,6 +1,7 @@
 """Catalogs of millions of rows to sitemaps, at the speed at which gzip can write them."""
 
 from ._core import __version__
+from .build import build
 from .errors import (
     AnnounceError,
     ConfigError,
@@ -10,6 +11,7 @@ from .errors import (
     PublishError,
     RejectLimitError,
 )
+from .report import Report
 
 __all__ = [
     "AnnounceError",
@@ -19,5 +21,7 @@ __all__ = [
     "InputError",
     "PublishError",
     "RejectLimitError",
+    "Report",
     "__version__",
+    "build",
 ]

@@ -156,9 +156,7 @@ class Options:
             ConfigError: for the first that is wrong.
         """
         if not self.site:
-            raise ConfigError(
-                "which site? (--site https://www.shop.example)", code="config.site"
-            )
+            raise ConfigError("which site? (--site https://www.shop.example)", code="config.site")
         if not str(self.out):
             raise ConfigError("where to? (--out DIR)", code="config.out")
         for spec in fields(self):

@@ -136,7 +136,8 @@ def _folder_feeds(folder: Path, options: Options) -> Iterable[Feed]:
     files = [
         file
         for file in sorted(folder.rglob("*"))
-        if file.is_file() and not any(p.startswith((".", "_")) for p in file.relative_to(folder).parts)
+        if file.is_file()
+        and not any(p.startswith((".", "_")) for p in file.relative_to(folder).parts)
     ]
     kinds = {options.format or _format_of(str(file)) for file in files}
     if not files:
