@@ -118,7 +118,7 @@ mod tests {
                 .map(|_| {
                     seed = seed.wrapping_mul(0x2d99787926d46932a4c1f32680f70c55).wrapping_add(1);
                     // few enough to repeat, in all partitions, with the odd zero
-                    (seed >> 64) % 20_000 * 0x0041_8937_4bc6_a7ef_9db2_2d0e_5604_1893
+                    ((seed >> 64) % 20_000).wrapping_mul(0x9e41_8937_4bc6_a7ef_9db2_2d0e_5604_1893)
                 })
                 .collect();
             let mut known = Vec::new();
