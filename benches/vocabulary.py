@@ -1,7 +1,7 @@
 """The words of the generated catalogs: real ones first, coined brand and series names after them.
 
-A list of fifty words would compress 5.4 times at level 1 and flatter every measurement; with a few
-thousand words drawn by a Zipf-like law the sitemaps compress as those of real shops do (4.1 to 4.6).
+A list of fifty words would compress 5.4 times at level 1 and flatter every measurement; with a
+few thousand words drawn by a Zipf-like law the sitemaps compress as real ones do (4.1 to 4.6).
 """
 
 from __future__ import annotations
@@ -9,7 +9,12 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-DEPARTMENTS = """
+
+def _split(text: str) -> list[str]:
+    return text.split()
+
+
+DEPARTMENTS = _split("""
 women/dresses women/shoes women/jackets women/accessories men/shoes men/shirts men/jackets men/jeans
 kids/toys kids/clothing kids/school baby/strollers baby/nursery home/kitchen home/bedding home/decor
 home/lighting home/storage garden/tools garden/furniture garden/plants electronics/phones
@@ -18,10 +23,10 @@ electronics/cables computers/components computers/printers computers/monitors sp
 sports/cycling sports/camping sports/fitness sports/football beauty/skin-care beauty/hair
 beauty/perfume health/vitamins pets/dogs pets/cats books/fiction books/science office/paper
 office/chairs car/tyres car/oil-and-care diy/power-tools diy/paint diy/bathroom music/guitars
-""".split()
+""")
 
 # Most frequent first: the rank decides how often a word is drawn.
-REAL_WORDS = """
+REAL_WORDS = _split("""
 black set white men women cotton with pack blue pro steel mini case for wireless led kids large red
 grey leather classic usb green bag light shoes jacket premium water gold long glass wood home travel
 sport cover silver digital portable soft pink small table box watch outdoor dress bottle holder
@@ -43,21 +48,21 @@ cropped padded quilted knitted woven printed striped checked floral plain matte 
 polished folding adjustable rechargeable cordless magnetic foldable reusable organic recycled vegan
 handmade heavy-duty lightweight breathable windproof fleece denim linen wool silk velvet satin
 polyester nylon rubber silicone ceramic bamboo oak walnut pine birch marble brass copper aluminium
-titanium carbon chrome beige ivory navy turquoise purple violet orange yellow olive burgundy caf%C3%A9
-cr%C3%A8me b%C3%BCro-set d%C3%A9cor lila khaki charcoal anthracite teal mint coral peach lilac xl
+titanium carbon chrome beige ivory navy turquoise purple violet orange yellow olive burgundy
+caf%C3%A9 cr%C3%A8me b%C3%BCro-set d%C3%A9cor lila khaki charcoal anthracite teal mint coral peach lilac xl
 xxl 3-pack 6-pack 10-pack 500ml 750ml 1l 2l 5l 250g 500g 1kg 5kg 10kg 10cm 20cm 30cm 50cm 100cm
 120x60 140x200 160x200 90x200 a4 a5 13-inch 15-inch 27-inch 55-inch 65w 100w 1000w 2000w 12v 18v 20v
 230v 5000mah 10000mah 64gb 128gb 256gb 512gb 1tb 2tb 4k hd full-hd hdmi type-c bluetooth wifi 5g
-""".split()
+""")
 
-QUERIES = """
+QUERIES = _split("""
 ?color=black&size=m ?color=white&size=l ?color=navy&size=xl ?variant=2 ?variant=3&pack=6
 ?size=42&width=regular ?size=44&width=wide ?sku=alt&ref=feed
-""".split()
+""")
 
-_ONSETS = "b br c ch d dr f fl g gr h j k kl l m n p pr qu r s sh st t tr v w x z".split()
-_VOWELS = "a e i o u ai ea io oo".split()
-_CODAS = " l n r s x nd rk st th ".split(" ")
+_ONSETS = _split("b br c ch d dr f fl g gr h j k kl l m n p pr qu r s sh st t tr v w x z")
+_VOWELS = _split("a e i o u ai ea io oo")
+_CODAS = ["", *_split("l n r s x nd rk st th"), ""]
 
 
 def words(count: int) -> list[str]:
