@@ -119,8 +119,12 @@ def build(source: Path, out: Path, *options: str, command: str | None = None) ->
 
 
 def command_line(script: str, options: Sequence[str]) -> str:
-    """What to type to repeat a bench; held in its JSON."""
-    return " ".join(["python", f"benches/{script}", *options])
+    """What to type to repeat a bench; held in its JSON, without the name of that file."""
+    kept = list(options)
+    if "--json" in kept:
+        at = kept.index("--json")
+        del kept[at : at + 2]
+    return " ".join(["python", f"benches/{script}", *kept])
 
 
 def cores() -> int:
@@ -160,15 +164,21 @@ def tool_version(*command: str) -> str:
     return (done.stdout or done.stderr).strip().splitlines()[0]
 
 
-def write_json(path: Path | None, bench: str, options: Sequence[str], told: dict[str, Any]) -> None:
-    """Writes what a bench measured, with the machine and the command that repeats it."""
-    if path is None:
-        return
+def write_json(
+    path: Path | None, bench: str, options: Sequence[str], told: dict[str, Any]
+) -> dict[str, Any]:
+    """Adds the machine and the command that repeats it to what a bench measured; returns it all.
+
+    It is written to `path` where there is one.
+    """
     head = {
         "bench": bench,
         "command": command_line(f"{bench}.py", options),
         "date": time.strftime("%Y-%m-%d", time.gmtime()),
         "machine": machine(),
     }
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps({**head, **told}, indent=2) + "\n", encoding="utf-8")
+    whole = {**head, **told}
+    if path is not None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(whole, indent=2) + "\n", encoding="utf-8")
+    return whole

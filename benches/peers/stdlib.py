@@ -19,7 +19,7 @@ def main(source: str, out: str, plain: bool) -> None:
     """Writes shards of 50,000 URLs and their index."""
     folder = Path(out)
     names = []
-    with open(source, newline="", encoding="utf-8") as file:
+    with Path(source).open(newline="", encoding="utf-8") as file:
         reader = csv.reader(file)
         header = next(reader)
         loc, lastmod, priority = map(header.index, ("url", "updated_at", "priority"))

@@ -5,6 +5,7 @@ python benches/peers/xmlsitemapwriter.py CATALOG.csv OUT
 
 import csv
 import sys
+from pathlib import Path
 
 from xml_sitemap_writer import XMLSitemap
 
@@ -15,7 +16,7 @@ def main(source: str, out: str) -> None:
     """Writes shards of 50,000 URLs (15,000 by default) and their index."""
     XMLSitemap.URLS_PER_FILE = 50_000
     with (
-        open(source, newline="", encoding="utf-8") as file,
+        Path(source).open(newline="", encoding="utf-8") as file,
         XMLSitemap(path=out, root_url=SITE) as sitemap,
     ):
         reader = csv.reader(file)
