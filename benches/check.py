@@ -110,3 +110,14 @@ def _well_formed(path: Path, data: bytes) -> None:
         expat.ParserCreate().Parse(data, True)
     except expat.ExpatError as error:
         raise BenchError(f"{path.name} is not well-formed: {error}") from None
+
+
+def count_urls(path: Path) -> int:
+    """How many URLs a shard holds."""
+    return len(_LOC.findall(_content(path)))
+
+
+def distinct_urls(catalog: Path) -> int:
+    """How many different URLs a CSV catalog has; keeps a hash of each, 100 bytes or so, in memory."""
+    with catalog.open(newline="", encoding="utf-8") as file:
+        return len({hash(row["url"]) for row in csv.DictReader(file)})

@@ -103,7 +103,10 @@ def _targets() -> list[Target]:
             "Parquet to gzip, time / `igzip -1`",
             _times("igzip", "urlset-parquet-gz"), 1.5, 1.0, "", False,
         ),
-        ("CSV to gzip against Polars + igzip", _times("urlset-csv-gz", "polars-gz"), 4, 7, " x", True),
+        (
+            "CSV to gzip against Polars + igzip",
+            _times("urlset-csv-gz", "polars-gz"), 4, 7, " x", True,
+        ),
         (
             "CSV to gzip against xml-sitemap-writer",
             _times("urlset-csv-gz", "xml-sitemap-writer"), 25, 40, " x", True,

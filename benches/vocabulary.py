@@ -50,8 +50,8 @@ handmade heavy-duty lightweight breathable windproof fleece denim linen wool sil
 polyester nylon rubber silicone ceramic bamboo oak walnut pine birch marble brass copper aluminium
 titanium carbon chrome beige ivory navy turquoise purple violet orange yellow olive burgundy
 caf%C3%A9 cr%C3%A8me b%C3%BCro-set d%C3%A9cor lila khaki charcoal anthracite teal mint coral peach
-lilac xl xxl 3-pack 6-pack 10-pack 500ml 750ml 1l 2l 5l 250g 500g 1kg 5kg 10kg 10cm 20cm 30cm 50cm 100cm
-120x60 140x200 160x200 90x200 a4 a5 13-inch 15-inch 27-inch 55-inch 65w 100w 1000w 2000w 12v 18v 20v
+lilac xl xxl 3-pack 6-pack 10-pack 500ml 750ml 1l 2l 5l 250g 500g 1kg 5kg 10kg 10cm 20cm 30cm 50cm
+100cm 120x60 140x200 160x200 90x200 a4 a5 13-inch 15-inch 27-inch 55-inch 65w 100w 1000w 2000w 12v 18v 20v
 230v 5000mah 10000mah 64gb 128gb 256gb 512gb 1tb 2tb 4k hd full-hd hdmi type-c bluetooth wifi 5g
 """)
 
