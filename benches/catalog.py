@@ -319,6 +319,14 @@ def row_count(text: str) -> int:
     return count
 
 
+def at_least_one(text: str) -> int:
+    """A number of rounds or shards; ValueError below 1."""
+    count = int(text)
+    if count < 1:
+        raise ValueError(f"must be at least 1: {text}")
+    return count
+
+
 def _within(least: int, most: int) -> Callable[[str], int]:
     def number(text: str) -> int:
         value = int(text)

@@ -118,6 +118,6 @@ def count_urls(path: Path) -> int:
 
 
 def distinct_urls(catalog: Path) -> int:
-    """How many different URLs a CSV catalog has; keeps a hash of each, 100 bytes or so, in memory."""
+    """How many different URLs a CSV catalog has; keeps about 100 bytes of each in memory."""
     with catalog.open(newline="", encoding="utf-8") as file:
         return len({hash(row["url"]) for row in csv.DictReader(file)})

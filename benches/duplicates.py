@@ -12,7 +12,7 @@ from pathlib import Path
 
 import check
 import common
-from catalog import row_count
+from catalog import at_least_one, row_count
 from common import WORK, BenchError, Cost
 
 PER_100_000 = 1_000
@@ -22,7 +22,7 @@ def main(arguments: list[str] | None = None) -> None:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--rows", type=row_count, default=10_000_000, help="default 10M")
-    parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("--repeat", type=at_least_one, default=3)
     parser.add_argument("--json", type=Path, metavar="OUT")
     options = parser.parse_args(arguments)
     urlset = common.urlset()
@@ -42,14 +42,15 @@ def main(arguments: list[str] | None = None) -> None:
                 continue
             written = sum(map(check.count_urls, check.shards(out)))
             if written != urls:
-                raise BenchError(f"--duplicates {policy}: {written} URLs written, {urls} expected")
+                raise BenchError(f"{policy}: {written} URLs written, {urls} expected")
     shutil.rmtree(out)
     keep, drop = common.summary(costs["keep"]), common.summary(costs["drop"])
     ratio = drop["wall"] / keep["wall"]
     says = (
         f"{options.rows:,} rows, {options.rows - distinct:,} of them duplicates: `keep` "
-        f"{keep['wall']:.2f} s and {keep['peak_rss'] / 2**20:,.0f} MiB, `drop` {drop['wall']:.2f} s "
-        f"and {drop['peak_rss'] / 2**20:,.0f} MiB, {ratio:.2f} times the time."
+        f"{keep['wall']:.2f} s and {keep['peak_rss'] / 2**20:,.0f} MiB, `drop` "
+        f"{drop['wall']:.2f} s and {drop['peak_rss'] / 2**20:,.0f} MiB, "
+        f"{ratio:.2f} times the time."
     )
     told = {"rows": options.rows, "ratio": ratio, "keep": keep, "drop": drop, "says": says}
     common.write_json(

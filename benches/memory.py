@@ -13,7 +13,7 @@ from pathlib import Path
 import check
 import common
 import report
-from catalog import row_count
+from catalog import at_least_one, row_count
 from common import WORK, BenchError
 
 
@@ -21,7 +21,7 @@ def main(arguments: list[str] | None = None) -> None:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--rows", default="200k,2M,20M", help="sizes (default %(default)s)")
-    parser.add_argument("--repeat", type=int, default=1, help="the largest peak counts")
+    parser.add_argument("--repeat", type=at_least_one, default=1, help="the largest peak counts")
     parser.add_argument("--json", type=Path, metavar="OUT")
     options = parser.parse_args(arguments)
     sizes = sorted(row_count(size) for size in options.rows.split(","))

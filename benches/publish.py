@@ -20,7 +20,7 @@ from typing import Any
 
 import check
 import common
-from catalog import row_count
+from catalog import at_least_one, row_count
 from common import WORK, BenchError, Cost
 
 CALLS = "fsync,fdatasync,rename,renameat,renameat2"
@@ -50,8 +50,8 @@ def main(arguments: list[str] | None = None) -> None:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--rows", type=row_count, default=10_000_000, help="default 10M")
-    parser.add_argument("--shards", type=int, default=1_000)
-    parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("--shards", type=at_least_one, default=1_000)
+    parser.add_argument("--repeat", type=at_least_one, default=3)
     parser.add_argument("--strace", action="store_true", help="count the system calls' time")
     parser.add_argument("--json", type=Path, metavar="OUT")
     options = parser.parse_args(arguments)

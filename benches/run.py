@@ -4,8 +4,8 @@
     python benches/run.py --rows 2M --only urlset-csv-gz,igzip
 
 Every contestant runs once in each round, so that a busy minute of the machine hits all alike; the
-table has medians. The output of the first round is read back and compared with the catalog before
-anything counts: who did less is not timed. Inputs are in the page cache, earlier writes flushed.
+table has medians. A first round is not timed; its output is read back and compared with the
+catalog: who did less is out. Inputs are in the page cache, earlier writes are flushed.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import check
 import common
 import contestants
 import report
-from catalog import row_count
+from catalog import at_least_one, row_count
 from common import WORK, BenchError, Cost
 from contestants import Contestant
 
@@ -112,8 +112,12 @@ def run_once(entry: Entry, out: Path) -> Cost:
 
 
 def rounds(entries: list[Entry], repeat: int) -> None:
-    """Everybody in turn, `repeat` times; a contestant that fails once is out."""
-    for number in range(repeat):
+    """Everybody in turn: one round that is checked, then `repeat` rounds that are timed.
+
+    The first round also loads programs and libraries and makes the machine hand out its memory,
+    which later runs get for nothing. A contestant that fails once is out.
+    """
+    for number in range(repeat + 1):
         for entry in entries:
             if entry.failed:
                 continue
@@ -122,13 +126,15 @@ def rounds(entries: list[Entry], repeat: int) -> None:
                 cost = run_once(entry, out)
                 if number == 0:
                     entry.output_bytes = check.check(out, entry.want)
-                entry.costs.append(cost)
+                else:
+                    entry.costs.append(cost)
                 rate = entry.rows / cost.wall / 1e6
                 said = f"{cost.wall:.2f} s, {rate:.3f} M rows/s, {cost.peak_rss / 2**20:.0f} MiB"
             except BenchError as error:
                 entry.failed = said = str(error)
             shutil.rmtree(out, ignore_errors=True)
-            print(f"[{number + 1}/{repeat}] {entry.who.key}: {said}", file=sys.stderr, flush=True)
+            turn = f"{number}/{repeat}" if number else "untimed"
+            print(f"[{turn}] {entry.who.key}: {said}", file=sys.stderr, flush=True)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -169,7 +175,7 @@ def main(arguments: list[str] | None = None) -> int:
 def _options() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--rows", type=row_count, default=2_000_000, help="200k, 2M (default), 10M")
-    parser.add_argument("--repeat", type=int, default=3, help="rounds (default 3)")
+    parser.add_argument("--repeat", type=at_least_one, default=3, help="timed rounds (default 3)")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", metavar="KEY,KEY", help="these contestants alone")
     parser.add_argument("--install", action="store_true", help="install the peers first")
