@@ -120,8 +120,8 @@ def _targets() -> list[Target]:
             "CSV to plain, time / `cp` and fsync (urlset fsyncs too)",
             _times("cp-sync", "urlset-csv-plain"), 2.0, 1.2, "", False,
         ),
-        ("peak memory, CSV, largest of all sizes", _peak("csv"), 256, 128, " MiB", False),
-        ("peak memory, Parquet, largest of all sizes", _peak("parquet"), 384, 256, " MiB", False),
+        ("peak memory, CSV, largest of the sizes below", _peak("csv"), 256, 128, " MiB", False),
+        ("peak memory, Parquet, largest of the sizes below", _peak("parquet"), 384, 256, " MiB", False),
         ("`--duplicates drop`, time / `keep`", _field("duplicates", "ratio"), 1.3, 1.1, "", False),
         (
             "publication of 1,000 shards, share of the whole",
