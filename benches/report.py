@@ -121,7 +121,10 @@ def _targets() -> list[Target]:
             _times("cp-sync", "urlset-csv-plain"), 2.0, 1.2, "", False,
         ),
         ("peak memory, CSV, largest of the sizes below", _peak("csv"), 256, 128, " MiB", False),
-        ("peak memory, Parquet, largest of the sizes below", _peak("parquet"), 384, 256, " MiB", False),
+        (
+            "peak memory, Parquet, largest of the sizes below",
+            _peak("parquet"), 384, 256, " MiB", False,
+        ),
         ("`--duplicates drop`, time / `keep`", _field("duplicates", "ratio"), 1.3, 1.1, "", False),
         (
             "publication of 1,000 shards, share of the whole",
@@ -236,7 +239,10 @@ def main() -> None:
     parser.add_argument("--into", type=Path, metavar="PAGE.md")
     parser.add_argument("--svg", type=Path, metavar="CHART.svg")
     options = parser.parse_args()
-    told = [json.loads(path.read_text(encoding="utf-8")) for path in options.results]
+    try:
+        told = [json.loads(path.read_text(encoding="utf-8")) for path in options.results]
+    except (OSError, ValueError) as error:
+        sys.exit(f"report: {error}")
     benches = [one["bench"] for one in told]
     if len(set(benches)) < len(benches):
         sys.exit("report: two files of the same bench")
@@ -247,7 +253,7 @@ def main() -> None:
             options.into.write_text(insert(page, tables), encoding="utf-8")
         else:
             print(tables)
-    except ValueError as error:
+    except (OSError, ValueError) as error:
         sys.exit(f"report: {options.into}: {error}")
     if options.svg:
         runs = [one for one in told if one["bench"] == "run"]
