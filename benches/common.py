@@ -5,6 +5,7 @@ Nothing here imports numpy or pyarrow: catalogs are made by a process of their o
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import platform
@@ -20,8 +21,13 @@ from typing import Any
 
 BENCHES = Path(__file__).resolve().parent
 WORK = BENCHES / "work"
+#: of this process alone, so that two benches (or a test) do not meet; gone when it ends
+SCRATCH = WORK / f"scratch-{os.getpid()}"
 SITE = "https://www.shop.example"
 TOUCHED_MEMORY = 3 << 29
+
+
+atexit.register(shutil.rmtree, SCRATCH, ignore_errors=True)
 
 
 class BenchError(Exception):

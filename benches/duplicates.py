@@ -13,7 +13,7 @@ from pathlib import Path
 import check
 import common
 from catalog import at_least_one, row_count
-from common import WORK, BenchError, Cost
+from common import SCRATCH, BenchError, Cost
 
 PER_100_000 = 1_000
 
@@ -30,7 +30,7 @@ def main(arguments: list[str] | None = None) -> None:
     distinct = check.distinct_urls(source)
     expected = {"keep": options.rows, "drop": distinct}
     costs: dict[str, list[Cost]] = {policy: [] for policy in expected}
-    out = WORK / "out" / "duplicates"
+    out = SCRATCH / "duplicates"
     for number in range(options.repeat):
         for policy, urls in expected.items():
             common.warm(source)

@@ -14,7 +14,7 @@ import check
 import common
 import report
 from catalog import at_least_one, row_count
-from common import WORK, BenchError
+from common import SCRATCH, BenchError
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -26,7 +26,7 @@ def main(arguments: list[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     sizes = sorted(row_count(size) for size in options.rows.split(","))
     urlset = common.urlset()
-    out = WORK / "out" / "memory"
+    out = SCRATCH / "memory"
     results = []
     for rows in sizes:
         for takes in ("csv", "parquet"):

@@ -21,7 +21,7 @@ from typing import Any
 import check
 import common
 from catalog import at_least_one, row_count
-from common import WORK, BenchError, Cost
+from common import SCRATCH, BenchError, Cost
 
 CALLS = "fsync,fdatasync,rename,renameat,renameat2"
 _TIMED = re.compile(r"\b(\w+)(?:\(.*| resumed>.*)<(\d+\.\d+)>$")
@@ -33,7 +33,7 @@ def share_by_timings(told: dict[str, Any]) -> float | None:
     if not timings:
         return None
     whole = timings["build"] + timings["publish"]
-    return 100.0 * timings["publish"] / whole
+    return float(100.0 * timings["publish"] / whole)
 
 
 def seconds_in_calls(trace: str) -> dict[str, float]:
@@ -57,9 +57,9 @@ def main(arguments: list[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     urlset = common.urlset()
     source = common.catalog(options.rows, "csv")
-    out = WORK / "out" / "publish"
-    facts = WORK / "publish.json"
-    trace = WORK / "publish.strace"
+    out = SCRATCH / "publish"
+    facts = SCRATCH / "publish.json"
+    trace = SCRATCH / "publish.strace"
     each = -(-options.rows // options.shards)
     costs: list[Cost] = []
     shares: list[float] = []

@@ -23,7 +23,7 @@ import common
 import contestants
 import report
 from catalog import at_least_one, row_count
-from common import WORK, BenchError, Cost
+from common import SCRATCH, BenchError, Cost
 from contestants import Contestant
 
 
@@ -61,9 +61,9 @@ class Entry:
 
 def finished_shards(rows: int, seed: int) -> tuple[Path, str]:
     """The plain shards that the limits work on, and who wrote them: urlset where there is one."""
-    folder = common.fresh(WORK / "shards")
+    folder = common.fresh(SCRATCH / "shards")
     source = common.catalog(rows, "csv", seed)
-    scratch = common.fresh(WORK / "shards-made")
+    scratch = common.fresh(SCRATCH / "shards-made")
     try:
         maker, command = "urlset", common.build(source, scratch, "--no-gzip")
     except BenchError:
@@ -89,7 +89,7 @@ def enter(who: Contestant, rows: int, seed: int, shards: Path | None) -> Entry:
         source = shards
     entry = Entry(who, own_rows, source, want)
     try:
-        who.command(source, WORK / "out" / who.key)
+        who.command(source, SCRATCH / who.key)
     except BenchError as error:
         entry.failed = str(error)
     return entry
@@ -121,7 +121,7 @@ def rounds(entries: list[Entry], repeat: int) -> None:
         for entry in entries:
             if entry.failed:
                 continue
-            out = WORK / "out" / entry.who.key
+            out = SCRATCH / entry.who.key
             try:
                 cost = run_once(entry, out)
                 if number == 0:
