@@ -84,6 +84,18 @@ fn stream(object: &Bound<'_, PyAny>, name: &str, rows: usize) -> PyResult<Stream
     Stream::new(name, stream, rows).map_err(|e| exception(object.py(), &e))
 }
 
+/// A CSV file, or the stream of an object.
+fn source(
+    config: &Config,
+    name: &str,
+    object: Option<Bound<'_, PyAny>>,
+) -> PyResult<Box<dyn Source>> {
+    Ok(match object {
+        None => Box::new(csv(config, name)),
+        Some(object) => Box::new(stream(&object, name, config.batch_bytes.div_ceil(256))?),
+    })
+}
+
 /// Runs the pipeline over the sources and stages the shards in `folder`.
 ///
 /// `sources` are `(name, None)` for a CSV file and `(name, object)` for an object with
@@ -105,15 +117,9 @@ pub fn build(
     tick: Option<Bound<'_, PyAny>>,
 ) -> PyResult<String> {
     let config = config(py, config_json)?;
-    let rows = config.batch_bytes.div_ceil(256);
     let sources = sources
         .into_iter()
-        .map(|(name, object)| -> PyResult<Box<dyn Source>> {
-            Ok(match object {
-                None => Box::new(csv(&config, &name)),
-                Some(object) => Box::new(stream(&object, &name, rows)?),
-            })
-        })
+        .map(|(name, object)| source(&config, &name, object))
         .collect::<PyResult<Vec<_>>>()?;
     let encoder: Option<Box<dyn Encoder>> = match encoder {
         None => None,
@@ -199,6 +205,22 @@ pub fn choose(
     let chosen =
         serde_json::to_string(&chosen).map_err(|e| PyValueError::new_err(e.to_string()))?;
     Ok((needed, chosen))
+}
+
+/// As JSON what the first rows of an input become: columns, mapping, urls, rejects.
+#[pyfunction]
+pub fn preview(
+    py: Python<'_>,
+    config_json: &str,
+    name: &str,
+    object: Option<Bound<'_, PyAny>>,
+    most: usize,
+) -> PyResult<String> {
+    let config = config(py, config_json)?;
+    let source = source(&config, name, object)?;
+    let preview =
+        py.detach(|| pipeline::preview(&config, source, most)).map_err(|e| exception(py, &e))?;
+    serde_json::to_string(&preview).map_err(|e| PyValueError::new_err(e.to_string()))
 }
 
 /// The columns of a CSV file and its delimiter.

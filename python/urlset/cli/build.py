@@ -222,7 +222,8 @@ def _summary(report: Report, *, dry_run: bool) -> None:
     unchanged = f", {kept:,} of them unchanged" if kept else ""
     indexes = len(report.indexes)
     several = f" in {indexes} indexes" if indexes > 1 else ""
-    say(f"{len(report.shards):,} sitemaps{unchanged}, {size / 1e6:,.1f} MB{several}")
+    files = "sitemap" if len(report.shards) == 1 else "sitemaps"
+    say(f"{len(report.shards):,} {files}{unchanged}, {size / 1e6:,.1f} MB{several}")
     for index in report.indexes[1:]:
         say(f"  {one_line((report.url or '').rsplit('/', 1)[0])}/{index.path}")
     done = "dry run: nothing was published; the index would be" if dry_run else "live:"
