@@ -138,14 +138,7 @@ pub fn build(
     let (done_tx, done_rx) = bounded(1);
     let watched = progress.clone();
     let thread = std::thread::spawn(move || {
-        let sink = Dir {
-            folder,
-            name,
-            text,
-            encoder: encoder.as_deref(),
-            live,
-            unsynced: Default::default(),
-        };
+        let sink = Dir::new(folder, name, text, encoder.as_deref(), live);
         let result = pipeline::run(&config, sources, &sink, rejects, &progress);
         // the receiver leaves only after this
         let _ = done_tx.send(result);

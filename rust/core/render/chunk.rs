@@ -5,8 +5,10 @@ use std::mem::take;
 
 use crossbeam_channel::Sender;
 
+use super::lastmod::Order;
+
 /// No lastmod, in [`Entry::newest`].
-pub const NO_LASTMOD: i64 = i64::MIN;
+pub const NO_LASTMOD: Order = Order::MIN;
 
 /// What later stages need to know of one `<url>`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,9 +17,8 @@ pub struct Entry {
     pub len: u32,
     /// Which row of the batch it came from.
     pub row: u32,
-    /// Its lastmod as twice the instant, plus 1 if it has a time: the newest is the greatest, and
-    /// of a date and its midnight the one that says more. [`NO_LASTMOD`] if it has none.
-    pub newest: i64,
+    /// Its lastmod; [`NO_LASTMOD`] if it has none.
+    pub newest: Order,
     /// The extension namespaces that it uses, a bit each.
     pub namespaces: u8,
 }

@@ -7,7 +7,7 @@ use siphasher::sip128::{Hasher128, SipHasher13};
 
 use super::changefreq;
 use super::chunk::{Chunk, Entry, NO_LASTMOD, REJECT_VALUE, Reject};
-use super::lastmod::{Lastmod, local_to_instant};
+use super::lastmod::{Lastmod, Order, canonical, local_to_instant};
 use super::loc::{Folder, Hosts, LocFault, LocInfo, LocRules, Site};
 use super::plan::{From, LocFrom, Plan};
 use super::priority;
@@ -173,7 +173,11 @@ impl<'r> Renderer<'r> {
 
     /// Appends the element and tells its lastmod as [`Entry::newest`] has it.
     #[inline]
-    fn url(&mut self, row: &impl Row, chunk: &mut Chunk) -> std::result::Result<i64, Box<Reject>> {
+    fn url(
+        &mut self,
+        row: &impl Row,
+        chunk: &mut Chunk,
+    ) -> std::result::Result<Order, Box<Reject>> {
         if self.rules.text {
             self.loc(row, chunk)?;
             chunk.bytes.push(b'\n');
@@ -181,11 +185,13 @@ impl<'r> Renderer<'r> {
         }
         chunk.bytes.extend_from_slice(b"<url><loc>");
         self.loc(row, chunk)?;
-        chunk.bytes.extend_from_slice(b"</loc>");
-        let newest = self.lastmod(row, chunk)?;
-        self.changefreq(row, chunk)?;
-        self.priority(row, chunk)?;
-        chunk.bytes.extend_from_slice(b"</url>\n");
+        let mut tail = Tail::new();
+        tail.push(b"</loc>");
+        let newest = self.lastmod(row, chunk, &mut tail)?;
+        self.changefreq(row, chunk, &mut tail)?;
+        self.priority(row, chunk, &mut tail)?;
+        tail.push(b"</url>\n");
+        chunk.bytes.extend_from_slice(tail.as_bytes());
         Ok(newest)
     }
 
@@ -252,18 +258,30 @@ impl<'r> Renderer<'r> {
         &mut self,
         row: &impl Row,
         chunk: &mut Chunk,
-    ) -> std::result::Result<i64, Box<Reject>> {
+        tail: &mut Tail,
+    ) -> std::result::Result<Order, Box<Reject>> {
         let Some(from) = &self.plan.lastmod else { return Ok(NO_LASTMOD) };
         let cell = cell(from, row, &mut self.value);
-        if cell == Cell::Null {
-            return Ok(NO_LASTMOD);
-        }
-        match self.rules.lastmod(&cell) {
-            Some(lastmod) => {
-                chunk.bytes.extend_from_slice(b"<lastmod>");
-                lastmod.write(&mut chunk.bytes);
-                chunk.bytes.extend_from_slice(b"</lastmod>");
-                Ok(lastmod.instant() * 2 + i64::from(matches!(lastmod, Lastmod::Instant(_))))
+        let mut text = [0; 20];
+        let written = match cell {
+            Cell::Null => return Ok(NO_LASTMOD),
+            Cell::Text(raw) if self.rules.epoch.is_none() => {
+                canonical(raw, self.rules.zone.is_none(), &mut text)
+            }
+            _ => None,
+        };
+        let written = written.or_else(|| {
+            // the long way, whose result is a canonical form
+            let mut long = Vec::with_capacity(20);
+            self.rules.lastmod(&cell)?.write(&mut long);
+            order_of(&long, &mut text)
+        });
+        match written {
+            Some((length, order)) => {
+                tail.push(b"<lastmod>");
+                tail.push_part(&text, length);
+                tail.push(b"</lastmod>");
+                Ok(order)
             }
             None => {
                 let what = ("lastmod.invalid", LASTMOD_WRONG);
@@ -277,6 +295,7 @@ impl<'r> Renderer<'r> {
         &mut self,
         row: &impl Row,
         chunk: &mut Chunk,
+        tail: &mut Tail,
     ) -> std::result::Result<(), Box<Reject>> {
         let Some(from) = &self.plan.changefreq else { return Ok(()) };
         let cell = cell(from, row, &mut self.value);
@@ -287,9 +306,9 @@ impl<'r> Renderer<'r> {
         };
         match known {
             Some(value) => {
-                for part in ["<changefreq>", value, "</changefreq>"] {
-                    chunk.bytes.extend_from_slice(part.as_bytes());
-                }
+                tail.push(b"<changefreq>");
+                tail.push_text(value.as_bytes());
+                tail.push(b"</changefreq>");
                 Ok(())
             }
             None => {
@@ -304,16 +323,17 @@ impl<'r> Renderer<'r> {
         &mut self,
         row: &impl Row,
         chunk: &mut Chunk,
+        tail: &mut Tail,
     ) -> std::result::Result<(), Box<Reject>> {
         let Some(from) = &self.plan.priority else { return Ok(()) };
         let cell = cell(from, row, &mut self.value);
-        let start = chunk.bytes.len();
-        chunk.bytes.extend_from_slice(b"<priority>");
-        let out = &mut chunk.bytes;
+        let out = &mut self.encoded;
+        out.clear();
         let written = match cell {
-            Cell::Null => {
-                out.truncate(start);
-                return Ok(());
+            Cell::Null => return Ok(()),
+            Cell::Text(text @ [b'0', b'.', b'0'..=b'9'] | text @ b"1.0") => {
+                out.extend_from_slice(text);
+                true
             }
             Cell::Text(text) => priority::write_text(text, out),
             Cell::Int(n) => priority::write_int(n, out),
@@ -324,12 +344,68 @@ impl<'r> Renderer<'r> {
             _ => false,
         };
         if written {
-            out.extend_from_slice(b"</priority>");
+            tail.push(b"<priority>");
+            tail.push_text(out);
+            tail.push(b"</priority>");
             return Ok(());
         }
-        out.truncate(start);
         let what = ("priority.invalid", PRIORITY_WRONG);
         bad_field(self.rules, self.plan, what, from, &cell, chunk)
+    }
+}
+
+/// What follows a loc, put together on the stack: its parts are short and of known lengths, and
+/// one copy of it costs less than ten that each ask whether there is room (measured: 20 ns a row).
+struct Tail {
+    bytes: [u8; TAIL],
+    length: usize,
+}
+
+/// `</loc><lastmod>` 20 `</lastmod><changefreq>` 7 `</changefreq><priority>` 3 `</priority></url>`
+/// take 107 bytes; a part is copied in a piece of up to 20.
+const TAIL: usize = 128;
+
+impl Tail {
+    #[inline]
+    fn new() -> Tail {
+        Tail { bytes: [0; TAIL], length: 0 }
+    }
+
+    #[inline]
+    fn push<const N: usize>(&mut self, part: &[u8; N]) {
+        self.bytes[self.length..self.length + N].copy_from_slice(part);
+        self.length += N;
+    }
+
+    /// The first `length` bytes of `part`; what is behind them will be overwritten.
+    #[inline]
+    fn push_part<const N: usize>(&mut self, part: &[u8; N], length: usize) {
+        self.bytes[self.length..self.length + N].copy_from_slice(part);
+        self.length += length;
+    }
+
+    #[inline]
+    fn push_text(&mut self, text: &[u8]) {
+        self.bytes[self.length..self.length + text.len()].copy_from_slice(text);
+        self.length += text.len();
+    }
+
+    #[inline]
+    fn as_bytes(&self) -> &[u8] {
+        &self.bytes[..self.length]
+    }
+}
+
+/// The canonical text `long` in `text`, its length, and its order.
+#[cold]
+fn order_of(long: &[u8], text: &mut [u8; 20]) -> Option<(usize, Order)> {
+    let digits = long.iter().filter(|c| c.is_ascii_digit());
+    let number = digits.fold(0i64, |number, c| number * 10 + i64::from(c - b'0'));
+    text.get_mut(..long.len())?.copy_from_slice(long);
+    match long.len() {
+        10 => Some((10, number * 1_000_000 * 2)),
+        20 => Some((20, number * 2 + 1)),
+        _ => None,
     }
 }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::frame;
 use crate::render::chunk::{Chunk, NO_LASTMOD};
+use crate::render::lastmod::Order;
 
 /// What a shard may hold.
 #[derive(Debug, Clone, Copy)]
@@ -53,7 +54,7 @@ pub struct Shard {
     /// The namespaces they use.
     pub namespaces: u8,
     /// The newest lastmod, as [`crate::render::chunk::Entry::newest`] has it.
-    pub newest: i64,
+    pub newest: Order,
 }
 
 /// Fills shards.

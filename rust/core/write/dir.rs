@@ -5,6 +5,9 @@ use std::fs::{self, File};
 use std::io::{IoSlice, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
+use std::thread::JoinHandle;
+
+use crossbeam_channel::{Sender, bounded};
 
 use super::Sink;
 use super::manifest::{ShardEntry, newest_text};
@@ -25,46 +28,82 @@ pub struct Live {
 /// Writes shards to a folder.
 pub struct Dir<'a> {
     /// The staging folder; it exists.
-    pub folder: PathBuf,
+    folder: PathBuf,
     /// The first part of the names.
-    pub name: String,
+    name: String,
     /// One URL a line in place of XML.
-    pub text: bool,
+    text: bool,
     /// How to compress; plain files without it.
-    pub encoder: Option<&'a dyn Encoder>,
+    encoder: Option<&'a dyn Encoder>,
     /// What is live, by path: a shard with the same bytes is not written again.
-    pub live: HashMap<String, Live>,
-    /// Files that were written and not yet fsynced.
-    pub unsynced: Mutex<Vec<(PathBuf, File)>>,
+    live: HashMap<String, Live>,
+    syncer: Mutex<Option<Syncer>>,
 }
 
-/// Files that are written before the disk is waited for: meanwhile the kernel writes them, and
-/// their fsync finds less to do.
-const UNSYNCED: usize = 8;
+/// A thread that waits for the disk, so that those that compress need not.
+struct Syncer {
+    files: Sender<(PathBuf, File)>,
+    thread: JoinHandle<Result<()>>,
+}
 
-impl Dir<'_> {
+/// Files that wait for their fsync at most; meanwhile the kernel writes them.
+const UNSYNCED: usize = 64;
+
+impl Syncer {
+    fn start() -> Syncer {
+        let (files, written) = bounded::<(PathBuf, File)>(UNSYNCED);
+        let thread = std::thread::spawn(move || {
+            for (path, file) in written {
+                file.sync_all().map_err(|e| write_error(&path, e))?;
+            }
+            Ok(())
+        });
+        Syncer { files, thread }
+    }
+
+    /// Waits until all files are on the disk.
+    fn finish(self) -> Result<()> {
+        drop(self.files);
+        self.thread.join().map_err(|_| broken())?
+    }
+}
+
+impl<'a> Dir<'a> {
+    /// A sink for `folder`, which exists.
+    pub fn new(
+        folder: PathBuf,
+        name: String,
+        text: bool,
+        encoder: Option<&'a dyn Encoder>,
+        live: HashMap<String, Live>,
+    ) -> Dir<'a> {
+        Dir { folder, name, text, encoder, live, syncer: Mutex::new(None) }
+    }
+
     fn file_name(&self, number: u64) -> String {
         let kind = if self.text { "txt" } else { "xml" };
         let gz = if self.encoder.is_some() { ".gz" } else { "" };
         format!("{}-{number:05}.{kind}{gz}", self.name)
     }
 
-    /// Waits for the disk until at most `limit` files are left.
-    fn sync(&self, limit: usize) -> Result<()> {
-        loop {
-            let (path, file) = {
-                let mut unsynced = self.unsynced.lock().map_err(|_| poisoned())?;
-                if unsynced.len() <= limit {
-                    return Ok(());
-                }
-                unsynced.remove(0)
-            };
-            file.sync_all().map_err(|e| write_error(&path, e))?;
+    /// Hands a file over to be fsynced.
+    fn sync_later(&self, path: PathBuf, file: File) -> Result<()> {
+        let files = {
+            let mut syncer = self.syncer.lock().map_err(|_| broken())?;
+            syncer.get_or_insert_with(Syncer::start).files.clone()
+        };
+        if files.send((path, file)).is_ok() {
+            return Ok(());
+        }
+        // the thread has ended, which it does early only with an error
+        match self.syncer.lock().map_err(|_| broken())?.take() {
+            Some(syncer) => syncer.finish(),
+            None => Err(broken()),
         }
     }
 }
 
-fn poisoned() -> Error {
+fn broken() -> Error {
     Error::new(Kind::Output, "internal.thread", "another thread failed")
 }
 
@@ -151,13 +190,14 @@ impl Sink for Dir<'_> {
             let message = format!("{}: {length} bytes, {} were counted", entry.path, entry.bytes);
             return Err(Error::new(Kind::Output, "internal.bytes", message));
         }
-        self.unsynced.lock().map_err(|_| poisoned())?.push((target, file));
-        self.sync(UNSYNCED)?;
+        self.sync_later(target, file)?;
         Ok(entry)
     }
 
     fn finish(&self) -> Result<()> {
-        self.sync(0)?;
+        if let Some(syncer) = self.syncer.lock().map_err(|_| broken())?.take() {
+            syncer.finish()?;
+        }
         File::open(&self.folder)
             .and_then(|folder| folder.sync_all())
             .map_err(|e| write_error(&self.folder, e))

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::render::chunk::NO_LASTMOD;
-use crate::render::lastmod::Lastmod;
+use crate::render::lastmod::{Order, order_text};
 use crate::render::plan::Chosen;
 
 /// One shard, as the manifest and the report list it.
@@ -30,20 +30,9 @@ pub struct ShardEntry {
     pub changed: bool,
 }
 
-/// The text of the newest lastmod, from [`crate::render::chunk::Entry::newest`].
-pub fn newest_text(newest: i64) -> Option<String> {
-    if newest == NO_LASTMOD {
-        return None;
-    }
-    let seconds = newest >> 1;
-    let lastmod = if newest & 1 == 1 {
-        Lastmod::from_seconds(seconds)?
-    } else {
-        Lastmod::from_days(i32::try_from(seconds.div_euclid(86_400)).ok()?)?
-    };
-    let mut text = Vec::new();
-    lastmod.write(&mut text);
-    String::from_utf8(text).ok()
+/// The text of the newest lastmod of a shard.
+pub fn newest_text(newest: Order) -> Option<String> {
+    (newest != NO_LASTMOD).then(|| order_text(newest))
 }
 
 /// All that a run made.
