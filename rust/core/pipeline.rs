@@ -26,7 +26,8 @@ use crate::read::{Batch, Source};
 use crate::render::chunk::{Buffers, Chunk, REJECT_VALUE, Reject};
 use crate::render::plan::{Chosen, Plan};
 use crate::render::row::{Renderer, Rules, check_constants};
-use crate::shard::packer::{Limits, Packer, Shard};
+use crate::shard::Packing;
+use crate::shard::packer::{Limits, Shard};
 use crate::simd::csv_masks;
 use crate::unique::Unique;
 use crate::write::Sink;
@@ -148,7 +149,7 @@ pub fn run(
             rules,
             progress,
             unique,
-            packer: Packer::new(limits),
+            packing: Packing::new(config.layout, limits),
             shards: shard_tx,
             done: done_rx,
             buffers: buffer_tx,
@@ -354,7 +355,7 @@ struct Collector<'r> {
     rules: &'r Rules,
     progress: &'r Progress,
     unique: Option<Unique>,
-    packer: Packer,
+    packing: Packing,
     shards: Sender<Shard>,
     done: Receiver<Result<ShardEntry>>,
     buffers: Sender<Vec<u8>>,
@@ -479,11 +480,11 @@ impl Collector<'_> {
         self.row += chunk.rows;
         let chunk = Arc::new(chunk);
         let (shards, done, list) = (&self.shards, &self.done, &mut self.outcome.shards);
-        self.packer.push(&chunk, &skip, &mut |shard| send(shard, shards, done, list))
+        self.packing.push(&chunk, &skip, &mut |shard| send(shard, shards, done, list))
     }
 
     fn finish(mut self) -> Result<Outcome> {
-        if let Some(shard) = self.packer.finish() {
+        if let Some(shard) = self.packing.finish() {
             send(shard, &self.shards, &self.done, &mut self.outcome.shards)?;
         }
         // with the queue closed the workers end once it is empty

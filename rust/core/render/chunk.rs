@@ -53,6 +53,8 @@ pub struct Chunk {
     pub entries: Vec<Entry>,
     /// For each entry the keyed 128-bit hash of its loc, where duplicates or borders need it.
     pub keys: Vec<u128>,
+    /// For each entry a hash of its loc that is the same in every run, for the stable layout.
+    pub borders: Vec<u64>,
     /// Rows that became no URL.
     pub rejects: Vec<Reject>,
     /// Rows seen.
@@ -68,16 +70,18 @@ pub struct Chunk {
 }
 
 /// Buffers for reuse: fresh memory would cost a page fault every 4 KiB.
-pub type Buffers = (Vec<u8>, Vec<Entry>, Vec<u128>);
+pub type Buffers = (Vec<u8>, Vec<Entry>, Vec<u128>, Vec<u64>);
 
 impl Chunk {
     /// An empty chunk in used buffers, which go to `pool` in the end.
-    pub fn new((bytes, entries, keys): Buffers, pool: Sender<Buffers>) -> Chunk {
+    pub fn new((bytes, entries, keys, borders): Buffers, pool: Sender<Buffers>) -> Chunk {
         let mut chunk = Chunk::default();
-        (chunk.bytes, chunk.entries, chunk.keys) = (bytes, entries, keys);
+        (chunk.bytes, chunk.entries) = (bytes, entries);
+        (chunk.keys, chunk.borders) = (keys, borders);
         chunk.bytes.clear();
         chunk.entries.clear();
         chunk.keys.clear();
+        chunk.borders.clear();
         chunk.pool = Some(pool);
         chunk
     }
@@ -91,7 +95,12 @@ impl Chunk {
 impl Drop for Chunk {
     fn drop(&mut self) {
         if let Some(pool) = &self.pool {
-            let buffers = (take(&mut self.bytes), take(&mut self.entries), take(&mut self.keys));
+            let buffers = (
+                take(&mut self.bytes),
+                take(&mut self.entries),
+                take(&mut self.keys),
+                take(&mut self.borders),
+            );
             // a full pool, or one that is gone: the memory is freed instead
             let _ = pool.try_send(buffers);
         }

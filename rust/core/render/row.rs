@@ -11,7 +11,7 @@ use super::lastmod::{Lastmod, Order, canonical, local_to_instant};
 use super::loc::{Folder, Hosts, LocFault, LocInfo, LocRules, Site};
 use super::plan::{From, LocFrom, Plan};
 use super::priority;
-use crate::config::{Config, Epoch, OnBadField, Output};
+use crate::config::{Config, Epoch, Layout, OnBadField, Output};
 use crate::error::{Error, Result};
 use crate::read::cell::{Cell, Row};
 use crate::shard::frame;
@@ -26,6 +26,8 @@ pub struct Rules {
     max_bytes: u64,
     /// the key of the loc hashes, where they are wanted
     key: Option<(u64, u64)>,
+    /// locs are hashed for the stable layout
+    borders: bool,
 }
 
 impl Rules {
@@ -55,6 +57,7 @@ impl Rules {
             text: config.output == Output::Text,
             max_bytes: config.max_bytes,
             key,
+            borders: config.layout == Layout::Stable,
         })
     }
 
@@ -149,6 +152,8 @@ impl<'r> Renderer<'r> {
                 let frame = if self.rules.text { 0 } else { frame::length(0) };
                 if frame + len as u64 > self.rules.max_bytes {
                     chunk.bytes.truncate(start);
+                    chunk.keys.truncate(chunk.entries.len());
+                    chunk.borders.truncate(chunk.entries.len());
                     chunk.rejects.push(Reject {
                         row: number,
                         column: None,
@@ -162,9 +167,8 @@ impl<'r> Renderer<'r> {
             }
             Err(mut reject) => {
                 chunk.bytes.truncate(start);
-                if self.rules.key.is_some() {
-                    chunk.keys.truncate(chunk.entries.len());
-                }
+                chunk.keys.truncate(chunk.entries.len());
+                chunk.borders.truncate(chunk.entries.len());
                 reject.row = number;
                 chunk.rejects.push(*reject);
             }
@@ -249,6 +253,11 @@ impl<'r> Renderer<'r> {
             let mut hasher = SipHasher13::new_with_keys(k0, k1);
             hasher.write(&chunk.bytes[start..]);
             chunk.keys.push(hasher.finish128().as_u128());
+        }
+        if rules.borders {
+            let mut hasher = siphasher::sip::SipHasher13::new_with_keys(0, 0);
+            hasher.write(&chunk.bytes[start..]);
+            chunk.borders.push(hasher.finish());
         }
         Ok(())
     }

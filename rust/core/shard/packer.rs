@@ -55,6 +55,8 @@ pub struct Shard {
     pub namespaces: u8,
     /// The newest lastmod, as [`crate::render::chunk::Entry::newest`] has it.
     pub newest: Order,
+    /// The hash of its last row's loc, under the stable layout.
+    pub border: Option<u64>,
 }
 
 /// Fills shards.
@@ -72,7 +74,15 @@ impl Packer {
     }
 
     fn empty(number: u64) -> Shard {
-        Shard { number, pieces: Vec::new(), urls: 0, bytes: 0, namespaces: 0, newest: NO_LASTMOD }
+        Shard {
+            number,
+            pieces: Vec::new(),
+            urls: 0,
+            bytes: 0,
+            namespaces: 0,
+            newest: NO_LASTMOD,
+            border: None,
+        }
     }
 
     /// Takes the elements of a chunk, but for those that `skip` names by their ascending indices;

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::fs::{self, File};
-use std::io::{IoSlice, Write};
+use std::io::{ErrorKind, IoSlice, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::thread::JoinHandle;
@@ -80,10 +80,14 @@ impl<'a> Dir<'a> {
         Dir { folder, name, text, encoder, live, syncer: Mutex::new(None) }
     }
 
-    fn file_name(&self, number: u64) -> String {
+    fn file_name(&self, shard: &Shard, digest: &str) -> String {
         let kind = if self.text { "txt" } else { "xml" };
         let gz = if self.encoder.is_some() { ".gz" } else { "" };
-        format!("{}-{number:05}.{kind}{gz}", self.name)
+        match shard.border {
+            None => format!("{}-{:05}.{kind}{gz}", self.name, shard.number),
+            // whoever has an old index finds the old bytes: another content has another name
+            Some(border) => format!("{}-{border:016x}-{}.{kind}{gz}", self.name, &digest[..16]),
+        }
     }
 
     /// Hands a file over to be fsynced.
@@ -109,7 +113,7 @@ fn broken() -> Error {
 
 /// What an error while writing a file of the output means.
 pub fn write_error(path: &Path, error: std::io::Error) -> Error {
-    if error.kind() == std::io::ErrorKind::StorageFull {
+    if error.kind() == ErrorKind::StorageFull {
         let mut full = Error::output("output.disk_full", path, error);
         full.message.push_str("; what was live still is: free some room and run again");
         return full;
@@ -135,13 +139,14 @@ impl Sink for Dir<'_> {
         } else {
             (frame::header(shard.namespaces), frame::FOOTER)
         };
+        let digest = digest(&header, &shard, footer);
         let mut entry = ShardEntry {
             number: shard.number,
-            path: self.file_name(shard.number),
+            path: self.file_name(&shard, &digest),
             urls: shard.urls,
             bytes: shard.bytes,
             compressed_bytes: shard.bytes,
-            digest: digest(&header, &shard, footer),
+            digest,
             lastmod: newest_text(shard.newest),
             changed: true,
         };
@@ -157,7 +162,14 @@ impl Sink for Dir<'_> {
         if let Some(parent) = target.parent() {
             fs::create_dir_all(parent).map_err(failed)?;
         }
-        let mut file = File::create_new(&target).map_err(failed)?;
+        let mut file = match File::create_new(&target) {
+            // the same rows twice give the same stable shard twice: one file serves both
+            Err(e) if e.kind() == ErrorKind::AlreadyExists && shard.border.is_some() => {
+                File::create(&target)
+            }
+            created => created,
+        }
+        .map_err(failed)?;
         let length = match self.encoder {
             Some(encoder) => {
                 buffer.clear();
@@ -217,9 +229,9 @@ fn write_all_vectored(file: &mut File, mut parts: &mut [IoSlice<'_>]) -> std::io
     IoSlice::advance_slices(&mut parts, 0);
     while !parts.is_empty() {
         match file.write_vectored(parts) {
-            Ok(0) => return Err(std::io::ErrorKind::WriteZero.into()),
+            Ok(0) => return Err(ErrorKind::WriteZero.into()),
             Ok(n) => IoSlice::advance_slices(&mut parts, n),
-            Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(e) if e.kind() == ErrorKind::Interrupted => {}
             Err(e) => return Err(e),
         }
     }
