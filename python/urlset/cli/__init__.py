@@ -89,7 +89,7 @@ def main(argv: list[str] | None = None) -> None:
         # the reader of our output has left; do not fail again when Python flushes at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         status = 3
-    except Exception as error:  # noqa: BLE001 - the last resort: a defect of ours, shown in one line
+    except Exception as error:
         if os.environ.get("URLSET_TRACEBACK"):
             raise
         _say(
