@@ -113,7 +113,10 @@ def prepare(session: Session) -> Callable[[], None]:
     urls: Callable[[], None] | None = None
     if options.changes or options.urls:
         spool = session.open(Spool())
-        fill_spool(session, spool, "bing", host)
+        fill_spool(
+            session, spool, "bing",
+            allowed=lambda parts: host_of(parts) == host, why=f"of another host than {host}",
+        )  # fmt: skip
         journal = session.open(
             Journal(target.state, "bing", base, spool.digest, read_only=session.dry_run)
         )

@@ -10,12 +10,13 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from ..errors import AnnounceError, PublishError
 from .address import check_page, host_of
 from .http import JSON, Again, Answer, Http, Request, Stopped, retry_after
 from .journal import Journal
+from .options import Options
 from .report import Outcome
 from .secrets import find_key
 from .session import Session
@@ -259,11 +260,9 @@ def prepare(session: Session) -> Callable[[], None]:
     options, target = session.options, session.target
     endpoint = session.endpoint("indexnow", ENDPOINT)
     key = _find(session, session.key_file("indexnow") or _own_key_file(session))
-    own = None
-    if options.key_location is not None:
-        own = host_of(check_page(options.key_location, what="--key-location"))
     spool = session.open(Spool())
-    fill_spool(session, spool, "indexnow", own)
+    allowed, why = _scope(options, target.host)
+    fill_spool(session, spool, "indexnow", allowed=allowed, why=why)
     _guard(session, spool)
     journal = session.open(
         Journal(target.state, "indexnow", endpoint, spool.digest, read_only=session.dry_run)
@@ -315,6 +314,22 @@ def _report(session: Session, tallies: list[_Tally]) -> None:
                 worst.code,
             )
         )
+
+
+def _scope(options: Options, own: str) -> tuple[Callable[[SplitResult], bool], str]:
+    """For which URLs the key may be used, and what to say of the others (section 4)."""
+    if options.key_location is None:
+        return (
+            lambda parts: options.allows(host_of(parts), own),
+            f"of another host than {own}, and engines would fetch the key from it;"
+            " --hosts any, or a list, allows that",
+        )
+    location = check_page(options.key_location, what="--key-location")
+    host, folder = host_of(location), location.path.rsplit("/", 1)[0] + "/"
+    return (
+        lambda parts: host_of(parts) == host and (parts.path or "/").startswith(folder),
+        f"not under {host}{folder}, where the key of --key-location is valid",
+    )
 
 
 def _find(session: Session, file: Path | None) -> str:

@@ -11,8 +11,9 @@ import hashlib
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from types import TracebackType
+from urllib.parse import SplitResult
 
 from ..errors import InputError
 from .address import host_of, split
@@ -30,7 +31,6 @@ class Turned:
 
     count: int = 0
     example: str = ""
-    hosts: set[str] = field(default_factory=set)
 
 
 class Spool:
@@ -41,7 +41,7 @@ class Spool:
         live: those of them that were not ``removed``.
         digest: of all rows in their order: names the feed.
         illegal: rows whose URL is not a legal one.
-        foreign: rows whose host is not allowed.
+        foreign: rows whose address is not allowed.
     """
 
     def __init__(self) -> None:
@@ -64,8 +64,8 @@ class Spool:
     ) -> None:
         self._db.close()
 
-    def fill(self, rows: Iterable[Row], allowed: Callable[[str], bool]) -> None:
-        """Take all rows in.
+    def fill(self, rows: Iterable[Row], allowed: Callable[[SplitResult], bool]) -> None:
+        """Take all rows in whose address is ``allowed``.
 
         Raises:
             InputError: ``feed.spool`` where the temporary file cannot be written; and what
@@ -84,11 +84,9 @@ class Spool:
                     )
                     continue
                 host = host_of(parts)
-                if not allowed(host):
+                if not allowed(parts):
                     self.foreign.count += 1
-                    self.foreign.example = self.foreign.example or f"row {row.number}: {host}"
-                    if len(self.foreign.hosts) < 1_000:
-                        self.foreign.hosts.add(host)
+                    self.foreign.example = self.foreign.example or f"row {row.number}: {row.url}"
                     continue
                 digest.update(f"{row.change}\t{row.url}\n".encode())
                 pending.append((host, row.url, row.change != "removed"))
@@ -119,33 +117,26 @@ class Spool:
             yield from cursor
 
 
-def fill_spool(session: Session, spool: Spool, engine: str, own: str | None = None) -> None:
+def fill_spool(
+    session: Session, spool: Spool, engine: str, *, allowed: Callable[[SplitResult], bool], why: str
+) -> None:
     """Read the feed into the spool and report the rows that will not be sent.
 
     Args:
-        own: the only host that is allowed; by default ``hosts`` decides.
+        why: what is said of addresses that are not allowed.
     """
-    options, target = session.options, session.target
+    options = session.options
     path = options.changes or options.urls
     assert path is not None  # noqa: S101 - checked by the options
-    rows = read_feed(path, changes=options.changes is not None)
-    spool.fill(rows, lambda h: h == own if own is not None else options.allows(h, target.host))
-    if spool.illegal.count:
-        session.add(
-            Outcome(
-                engine, str(path), "refused", spool.illegal.count,
-                detail=f"not legal URLs, not sent; the first is {spool.illegal.example}",
-                code=f"{engine}.bad_url",
+    spool.fill(read_feed(path, changes=options.changes is not None), allowed)
+
+    def refuse(turned: Turned, what: str, code: str) -> None:
+        if turned.count:
+            detail = f"not sent: {what}; the first is in {turned.example}"
+            code = f"{engine}.{code}"
+            session.add(
+                Outcome(engine, str(path), "refused", turned.count, detail=detail, code=code)
             )
-        )  # fmt: skip
-    if spool.foreign.count:
-        many = len(spool.foreign.hosts)
-        hint = "" if own is not None else "; --hosts any, or a list, would send them too"
-        session.add(
-            Outcome(
-                engine, str(path), "refused", spool.foreign.count,
-                detail=f"URLs of {many:,} other host{'' if many == 1 else 's'} than"
-                f" {own or target.host}, not sent; the first is {spool.foreign.example}{hint}",
-                code=f"{engine}.other_host",
-            )
-        )  # fmt: skip
+
+    refuse(spool.illegal, "not legal URLs", "bad_url")
+    refuse(spool.foreign, why, "other_host")
