@@ -115,7 +115,7 @@ def prepare(session: Session) -> Callable[[], None]:
         spool = session.open(Spool())
         fill_spool(
             session, spool, "bing",
-            allowed=lambda parts: host_of(parts) == host, why=f"of another host than {host}",
+            allowed=lambda found, _path: found == host, why=f"of another host than {host}",
         )  # fmt: skip
         journal = session.open(
             Journal(target.state, "bing", base, spool.digest, read_only=session.dry_run)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from pathlib import Path
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import urlsplit
 
 from ..errors import AnnounceError, PublishError
 from .address import check_page, host_of
@@ -316,19 +316,19 @@ def _report(session: Session, tallies: list[_Tally]) -> None:
         )
 
 
-def _scope(options: Options, own: str) -> tuple[Callable[[SplitResult], bool], str]:
+def _scope(options: Options, own: str) -> tuple[Callable[[str, str], bool], str]:
     """For which URLs the key may be used, and what to say of the others (section 4)."""
     if options.key_location is None:
         return (
-            lambda parts: options.allows(host_of(parts), own),
+            lambda host, _path: options.allows(host, own),
             f"of another host than {own}, and engines would fetch the key from it;"
             " --hosts any, or a list, allows that",
         )
     location = check_page(options.key_location, what="--key-location")
-    host, folder = host_of(location), location.path.rsplit("/", 1)[0] + "/"
+    mine, folder = host_of(location), location.path.rsplit("/", 1)[0] + "/"
     return (
-        lambda parts: host_of(parts) == host and (parts.path or "/").startswith(folder),
-        f"not under {host}{folder}, where the key of --key-location is valid",
+        lambda host, path: host == mine and path.startswith(folder),
+        f"not under {mine}{folder}, where the key of --key-location is valid",
     )
 
 

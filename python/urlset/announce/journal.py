@@ -1,8 +1,8 @@
 """What an engine has accepted: on disk before the next thing happens.
 
-An SQLite file in the state folder: each accepted batch is one transaction that is synced before
-the run goes on, so the journal is true after a crash at any moment. (A batch whose answer never
-reached this machine is not in it, and will be sent again.)
+An SQLite file in the state folder, with one row for each accepted batch that holds a hash of each
+URL. The row is synced before the run goes on, so the journal is true after a crash at any moment.
+(A batch whose answer never reached this machine is not in it, and will be sent again.)
 """
 
 from __future__ import annotations
@@ -23,11 +23,13 @@ QUIET = 300.0
 #: seconds after which a run that was never finished is forgotten
 FORGOTTEN = 7 * 86_400.0
 
+_HASH = 16  # bytes: no two URLs of any number that fits on a disk share one
+
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS run (
     id INTEGER PRIMARY KEY AUTOINCREMENT, feed BLOB NOT NULL, started REAL NOT NULL, finished REAL);
 CREATE TABLE IF NOT EXISTS accepted (
-    url BLOB PRIMARY KEY, at REAL NOT NULL, run INTEGER NOT NULL) WITHOUT ROWID;
+    run INTEGER NOT NULL, at REAL NOT NULL, urls BLOB NOT NULL);
 """
 
 
@@ -50,11 +52,12 @@ class Journal:
         self, folder: Path, engine: str, endpoint: str, feed: bytes, *, read_only: bool = False
     ) -> None:
         self.path = folder / f"{engine}.sqlite3"
-        self._salt = hashlib.blake2b(endpoint.encode(), digest_size=16).digest()
+        self._salt = hashlib.blake2b(endpoint.encode(), digest_size=_HASH).digest()
         self._lock: int | None = None
         self._read_only = read_only
         self.skipped = 0
-        self._run, self._empty = -1, True
+        self._run = -1
+        self._known: sqlite3.Connection | None = None
         try:
             if read_only:
                 known = self.path.exists()
@@ -72,7 +75,7 @@ class Journal:
                 code="journal.unwritable",
             ) from None
         try:
-            self._start(hashlib.blake2b(self._salt + feed, digest_size=16).digest())
+            self._start(hashlib.blake2b(self._salt + feed, digest_size=_HASH).digest())
         except sqlite3.Error as error:
             self.close()
             raise self._damaged(error) from None
@@ -92,6 +95,8 @@ class Journal:
         """Let go of the file and of the lock."""
         if hasattr(self, "_db"):
             self._db.close()
+        if self._known is not None:
+            self._known.close()
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None
@@ -99,29 +104,23 @@ class Journal:
     def accepted(self, url: str) -> bool:
         """Whether ``url`` was accepted less than five minutes ago, or earlier in this run.
 
-        A time in the future, of a clock that was set back, counts by its distance from now.
+        What this process itself has recorded is not asked: a spool holds no URL twice.
         """
-        if self._empty:
+        if self._known is None:
             return False
-        try:
-            found = self._db.execute(
-                "SELECT at, run FROM accepted WHERE url = ?", (self._hash(url),)
-            ).fetchone()
-        except sqlite3.Error as error:
-            raise self._damaged(error) from None
-        if found is None or (found[1] != self._run and abs(time.time() - found[0]) >= QUIET):
+        found = self._known.execute("SELECT 1 FROM known WHERE url = ?", (self._hash(url),))
+        if found.fetchone() is None:
             return False
         self.skipped += 1
         return True
 
     def record(self, urls: Iterable[str]) -> None:
         """Remember that ``urls`` were accepted just now; synced when this returns."""
-        now = time.time()
-        rows = sorted((self._hash(url), now, self._run) for url in urls)
+        hashes = b"".join(map(self._hash, urls))
         try:
-            self._db.execute("BEGIN IMMEDIATE")
-            self._db.executemany("INSERT OR REPLACE INTO accepted VALUES (?, ?, ?)", rows)
-            self._db.execute("COMMIT")
+            self._db.execute(
+                "INSERT INTO accepted VALUES (?, ?, ?)", (self._run, time.time(), hashes)
+            )
         except sqlite3.Error as error:
             raise self._damaged(error) from None
 
@@ -130,7 +129,7 @@ class Journal:
         self._db.execute("UPDATE run SET finished = ? WHERE id = ?", (time.time(), self._run))
 
     def _hash(self, url: str) -> bytes:
-        return hashlib.blake2b(url.encode(), digest_size=16, key=self._salt).digest()
+        return hashlib.blake2b(url.encode(), digest_size=_HASH, key=self._salt).digest()
 
     def _hold(self, path: Path) -> None:
         self._lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
@@ -145,7 +144,6 @@ class Journal:
     def _start(self, feed: bytes) -> None:
         now = time.time()
         if self._read_only:
-            self._db.execute("PRAGMA query_only=ON")
             names = self._db.execute("SELECT name FROM sqlite_master").fetchall()
             if ("run",) not in names or ("accepted",) not in names:
                 return
@@ -167,10 +165,34 @@ class Journal:
             self._db.execute("INSERT INTO run (feed, started) VALUES (?, ?)", (feed, now))
             found = self._db.execute("SELECT last_insert_rowid()").fetchone()
         self._run = -1 if found is None else found[0]
-        # a table that is empty at the start needs not be asked: a run knows its own batches
-        self._empty = self._db.execute("SELECT 1 FROM accepted LIMIT 1").fetchone() is None
         if not self._read_only:
             self._db.execute("COMMIT")
+        self._learn(now)
+
+    def _learn(self, now: float) -> None:
+        """Put what must not be sent into a private temporary file, where it is found quickly.
+
+        A time in the future, of a clock that was set back, counts by its distance from now.
+        """
+        batches = self._db.execute(
+            "SELECT urls FROM accepted WHERE run = ? OR abs(? - at) < ?", (self._run, now, QUIET)
+        )
+        for (urls,) in batches:
+            if self._known is None:
+                self._known = sqlite3.connect("", isolation_level=None)
+                for pragma in ("journal_mode=OFF", "synchronous=OFF", "cache_size=-16384"):
+                    self._known.execute(f"PRAGMA {pragma}")
+                self._known.execute("CREATE TABLE found (url BLOB)")
+                self._known.execute("BEGIN")
+            if not isinstance(urls, bytes) or len(urls) % _HASH:
+                raise sqlite3.DatabaseError("a batch in it is damaged")
+            hashes = ((urls[i : i + _HASH],) for i in range(0, len(urls), _HASH))
+            self._known.executemany("INSERT INTO found VALUES (?)", hashes)
+        if self._known is not None:
+            self._known.execute("CREATE TABLE known (url BLOB PRIMARY KEY) WITHOUT ROWID")
+            self._known.execute("INSERT INTO known SELECT DISTINCT url FROM found ORDER BY url")
+            self._known.execute("DROP TABLE found")
+            self._known.execute("COMMIT")
 
     def _damaged(self, error: sqlite3.Error) -> InputError:
         return InputError(

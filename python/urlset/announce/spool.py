@@ -13,10 +13,9 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from types import TracebackType
-from urllib.parse import SplitResult
 
 from ..errors import InputError
-from .address import host_of, split
+from .address import place
 from .feed import Row, read_feed
 from .report import Outcome
 from .session import Session
@@ -64,8 +63,8 @@ class Spool:
     ) -> None:
         self._db.close()
 
-    def fill(self, rows: Iterable[Row], allowed: Callable[[SplitResult], bool]) -> None:
-        """Take all rows in whose address is ``allowed``.
+    def fill(self, rows: Iterable[Row], allowed: Callable[[str, str], bool]) -> None:
+        """Take all rows in whose host and path are ``allowed``.
 
         Raises:
             InputError: ``feed.spool`` where the temporary file cannot be written; and what
@@ -76,20 +75,19 @@ class Spool:
             self._db.execute("BEGIN")
             pending: list[tuple[str, str, int]] = []
             for row in rows:
-                parts = split(row.url)
-                if parts is None:
+                found = place(row.url)
+                if found is None:
                     self.illegal.count += 1
                     self.illegal.example = self.illegal.example or f"row {row.number}: " + repr(
                         row.url[:100]
                     )
                     continue
-                host = host_of(parts)
-                if not allowed(parts):
+                if not allowed(*found):
                     self.foreign.count += 1
                     self.foreign.example = self.foreign.example or f"row {row.number}: {row.url}"
                     continue
                 digest.update(f"{row.change}\t{row.url}\n".encode())
-                pending.append((host, row.url, row.change != "removed"))
+                pending.append((found[0], row.url, row.change != "removed"))
                 if len(pending) == _ROWS:
                     self._db.executemany("INSERT INTO raw VALUES (?, ?, ?)", pending)
                     pending.clear()
@@ -100,8 +98,9 @@ class Spool:
             )
             self._db.execute("DROP TABLE raw")
             self._db.execute("COMMIT")
-            found = self._db.execute("SELECT count(*), coalesce(sum(live), 0) FROM sorted")
-            self.count, self.live = found.fetchone()
+            self.count, self.live = self._db.execute(
+                "SELECT count(*), coalesce(sum(live), 0) FROM sorted"
+            ).fetchone()
         except sqlite3.Error as error:
             raise InputError(f"the temporary file failed: {error}", code="feed.spool") from None
         self.digest = digest.digest()
@@ -118,7 +117,7 @@ class Spool:
 
 
 def fill_spool(
-    session: Session, spool: Spool, engine: str, *, allowed: Callable[[SplitResult], bool], why: str
+    session: Session, spool: Spool, engine: str, *, allowed: Callable[[str, str], bool], why: str
 ) -> None:
     """Read the feed into the spool and report the rows that will not be sent.
 
