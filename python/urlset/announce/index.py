@@ -100,7 +100,7 @@ def read_index(path: Path) -> IndexFile:
         raise found.wrong(
             f"not well-formed XML at line {error.lineno}: {expat.ErrorString(error.code)}"
         ) from None
-    except (zlib.error, EOFError, ValueError):
+    except (zlib.error, EOFError, ValueError, LookupError):  # LookupError: an unknown encoding
         raise found.wrong("damaged gzip data or encoding") from None
     return found
 
