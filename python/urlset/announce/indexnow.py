@@ -52,7 +52,8 @@ class _Tally:
     def outcome(self, dry_run: bool) -> Outcome:
         detail = f"{self.requests:,} request{'' if self.requests == 1 else 's'}"
         if self.skipped:
-            detail += f", {self.skipped:,} accepted before and not sent again"
+            before = f"{self.skipped:,} accepted before and not sent again"
+            detail = f"{detail}, {before}" if self.requests else before
         if dry_run:
             return Outcome(
                 "indexnow", self.host, "planned", self.total, self.skipped, self.skipped,

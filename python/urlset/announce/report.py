@@ -103,11 +103,24 @@ class AnnounceReport:
 
     def table(self) -> str:
         """The summary for people, control characters left as they are: see ``cli.one_line``."""
-        rows = [("ENGINE", "ACCEPTED", "RESULT", "WHAT")]
+        rows = [("ENGINE", "ACCEPTED", "RESULT", "WHAT", "NOTE")]
         for o in self.outcomes:
-            result = f"{o.result}: {o.detail}" if o.detail else o.result
-            rows.append((o.engine, f"{o.accepted:,} of {o.total:,}", result, o.what))
-        return columns((row[0], row[1], row[3], row[2]) for row in rows)
+            accepted = f"{o.accepted:,} of {o.total:,}" if o.total else "-"
+            note = "" if o.code is not None else o.detail
+            rows.append((o.engine, accepted, o.result, o.what, note))
+        return columns(rows)
+
+    def problems(self) -> list[str]:
+        """One line for each reason why something was not accepted."""
+        found: dict[tuple[str, str, str], list[str]] = {}
+        for o in self.outcomes:
+            if o.code is not None:
+                found.setdefault((o.engine, o.detail, o.code), []).append(o.what)
+        return [
+            f"{engine}: {what[0]}{f' and {len(what) - 1:,} more' if len(what) > 1 else ''}:"
+            f" {detail} [{code}]"
+            for (engine, detail, code), what in found.items()
+        ]
 
     def status_table(self) -> str:
         """The answer to ``--status`` for people."""

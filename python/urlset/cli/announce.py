@@ -8,12 +8,15 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from ..errors import Error
 from . import one_line
+
+if TYPE_CHECKING:
+    from ..announce.report import AnnounceReport
 
 EXAMPLES = """\b
 Examples:
@@ -237,25 +240,28 @@ def announce(
         signal.signal(signal.SIGTERM, before)
         if json_ is not None:
             _write_json(json_, report, error)
-        if not quiet and stdout:
-            _print(report)
-        elif report.outcomes and not report.ok and error is None:
-            _print(report, err=True)
+        _print(report, tables=stdout and not quiet)
     return status
 
 
-def _print(report: Any, *, err: bool = False) -> None:
-    """The tables, each line safe for a terminal."""
-    tables = [report.status_table()] if report.statuses else []
-    tables += [report.table()] if report.outcomes else []
-    for table in tables:
-        for line in table.split("\n"):
-            click.echo(one_line(line), err=err)
+def _print(report: AnnounceReport, *, tables: bool) -> None:
+    """The tables, and each problem in a line of its own; every line safe for a terminal."""
+    if tables and report.statuses:
+        _lines(report.status_table())
+    elif tables and report.outcomes:
+        _lines(report.table())
+    for line in report.problems():
+        click.echo(f"urlset: error: {one_line(line)}", err=True)
     for warning in report.warnings:
         click.echo(f"urlset: warning: {one_line(warning)}", err=True)
 
 
-def _write_json(path: str, report: Any, error: dict[str, str] | None) -> None:
+def _lines(table: str) -> None:
+    for line in table.split("\n"):
+        click.echo(one_line(line))
+
+
+def _write_json(path: str, report: AnnounceReport, error: dict[str, str] | None) -> None:
     from .. import __version__
 
     value = {"version": __version__, "error": error, **report.to_dict()}

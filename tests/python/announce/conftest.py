@@ -177,16 +177,36 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http, "BACKOFF", 0.01)
 
 
-def make_site(folder: Path, *, urls: int = 1_000_000, site: str = "https://www.example.com",
-              sitemap_url: str | None = None, indexes: tuple[str, ...] = ("sitemap.xml",)) -> Path:
+def make_site(
+    folder: Path,
+    *,
+    urls: int = 1_000_000,
+    site: str = "https://www.example.com",
+    sitemap_url: str | None = None,
+    indexes: tuple[str, ...] = ("sitemap.xml",),
+) -> Path:
     """The folder of a build, with a manifest as ``urlset build`` writes it."""
     (folder / ".urlset").mkdir(parents=True)
     manifest = {
-        "manifest": 1, "urlset": "0.1.0", "site": site, "sitemap_url": sitemap_url or site + "/",
-        "config": "00", "layout": "packed", "urls": urls,
-        "shards": [{"path": "sitemap-00001.xml.gz", "urls": urls, "bytes": 1,
-                    "compressed_bytes": 1, "digest": "0" * 32, "lastmod": None,
-                    "changed_at": "2026-11-21T00:00:00Z", "mtime_ns": 0}],
+        "manifest": 1,
+        "urlset": "0.1.0",
+        "site": site,
+        "sitemap_url": sitemap_url or site + "/",
+        "config": "00",
+        "layout": "packed",
+        "urls": urls,
+        "shards": [
+            {
+                "path": "sitemap-00001.xml.gz",
+                "urls": urls,
+                "bytes": 1,
+                "compressed_bytes": 1,
+                "digest": "0" * 32,
+                "lastmod": None,
+                "changed_at": "2026-11-21T00:00:00Z",
+                "mtime_ns": 0,
+            }
+        ],
         "indexes": [{"path": path, "sitemaps": 1, "bytes": 1} for path in indexes],
         "retired": [],
     }
@@ -218,12 +238,51 @@ def write_list(path: Path, urls: list[str]) -> Path:
 def run_cli(*arguments: object, timeout: float = 60, **environment: str):
     """The command in a process of its own."""
     return subprocess.run(
-        [sys.executable, "-c", "from urlset.cli import main; main()", "announce",
-         *map(str, arguments)],
-        capture_output=True, text=True, timeout=timeout, env={**os.environ, **environment},
+        [
+            sys.executable,
+            "-c",
+            "from urlset.cli import main; main()",
+            "announce",
+            *map(str, arguments),
+        ],
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        env={**os.environ, **environment},
     )
 
 
 def assert_no_key(text: str, *more: str) -> None:
     for key in (*ALL_KEYS, *more):
         assert key not in text
+
+
+def tell_indexnow(site, engine, urls, **options):
+    import urlset
+
+    options = {"timeout": 5, "retries": 2, **options}
+    return urlset.announce(site, to="indexnow", urls=urls, endpoint=engine.url, **options)
+
+
+def sent(engine) -> list[str]:
+    return [url for asked in engine.asked for url in asked.json()["urlList"]]
+
+
+def changes_file(path: Path, rows: list[tuple[str, str]]) -> Path:
+    import csv
+
+    columns = ["change", "loc", "lastmod", "old_lastmod"]
+    if path.suffix == ".csv":
+        with path.open("w", newline="") as file:
+            writer = csv.writer(file)
+            writer.writerows([columns, *([change, url, "", ""] for change, url in rows)])
+    elif path.suffix == ".jsonl":
+        path.write_text("".join(json.dumps({"change": c, "loc": u}) + "\n" for c, u in rows))
+    else:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        pq.write_table(
+            pa.table({"change": [c for c, _ in rows], "loc": [u for _, u in rows]}), path
+        )
+    return path

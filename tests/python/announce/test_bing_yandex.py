@@ -7,8 +7,15 @@ import json
 import pytest
 import urlset
 from conftest import (
-    ALL_KEYS, BING_KEY, YANDEX_TOKEN, Reply, assert_no_key, make_site, page, write_list,
-)  # fmt: skip
+    ALL_KEYS,
+    BING_KEY,
+    YANDEX_TOKEN,
+    Reply,
+    assert_no_key,
+    make_site,
+    page,
+    write_list,
+)
 
 pytestmark = pytest.mark.usefixtures("keyed", "quick")
 OK = Reply(200, b'{"d":null}')
@@ -38,11 +45,16 @@ def test_the_property_is_sent_as_it_is_given(site, engine):
     assert engine.asked[0].json()["siteUrl"] == "http://www.example.com/"
 
 
-@pytest.mark.parametrize(("code", "name", "ours"), [
-    (3, "InvalidApiKey", "bing.key_refused"), (14, "NotAuthorized", "bing.property"),
-    (8, "InvalidParameter", "bing.refused"), (16, "Deprecated", "bing.refused"),
-    (1, "InternalError", "bing.refused"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("code", "name", "ours"),
+    [
+        (3, "InvalidApiKey", "bing.key_refused"),
+        (14, "NotAuthorized", "bing.property"),
+        (8, "InvalidParameter", "bing.refused"),
+        (16, "Deprecated", "bing.refused"),
+        (1, "InternalError", "bing.refused"),
+    ],
+)
 @pytest.mark.parametrize("status", [200, 400])
 def test_error_codes(site, engine, code, name, ours, status):
     message = f"ERROR!!! {name} {BING_KEY}"
@@ -62,10 +74,20 @@ def test_throttling_is_waited_for(site, engine, code):
     assert engine.asked[1].at - engine.asked[0].at > 0.99
 
 
-@pytest.mark.parametrize("reply", [
-    Reply(400), Reply(404), Reply(401), Reply(418, b"[]"), Reply(200, b"<html>"), Reply(200),
-    Reply(400, b'{"ErrorCode":"3"}'), Reply(400, b'{"ErrorCode":99}'), Reply(200, b"[" * 99_999),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "reply",
+    [
+        Reply(400),
+        Reply(404),
+        Reply(401),
+        Reply(418, b"[]"),
+        Reply(200, b"<html>"),
+        Reply(200),
+        Reply(400, b'{"ErrorCode":"3"}'),
+        Reply(400, b'{"ErrorCode":99}'),
+        Reply(200, b"[" * 99_999),
+    ],
+)
 def test_strange_answers(site, engine, reply):
     engine.says(reply)
     report = bing(site, engine)
@@ -96,8 +118,9 @@ def test_a_server_that_is_gone_does_not_show_the_key(site, engine, caplog):
 def quota(engine, daily, monthly=10_000, reply=OK):
     def answer(asked):
         if "GetUrlSubmissionQuota" in asked.path:
-            return Reply(200, json.dumps(
-                {"d": {"DailyQuota": daily, "MonthlyQuota": monthly}}).encode())
+            return Reply(
+                200, json.dumps({"d": {"DailyQuota": daily, "MonthlyQuota": monthly}}).encode()
+            )
         return reply
 
     engine.answer = answer
@@ -160,23 +183,34 @@ def test_urls_of_another_site(site, engine, tmp_path):
 
 def yandex(site, engine, **options):
     return urlset.announce(
-        site, to="yandex", endpoint=engine.url, timeout=5, retries=1,
+        site,
+        to="yandex",
+        endpoint=engine.url,
+        timeout=5,
+        retries=1,
         **{"yandex_user": "42", **options},
-    )  # fmt: skip
+    )
 
 
-@pytest.mark.parametrize(("reply", "detail"), [
-    (Reply(201, b'{"sitemap_id":"c7-fe:80-c0"}'), ""),
-    (Reply(409, b'{"error_code":"SITEMAP_ALREADY_ADDED","sitemap_id":"1"}'), "was added before"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("reply", "detail"),
+    [
+        (Reply(201, b'{"sitemap_id":"c7-fe:80-c0"}'), ""),
+        (
+            Reply(409, b'{"error_code":"SITEMAP_ALREADY_ADDED","sitemap_id":"1"}'),
+            "was added before",
+        ),
+    ],
+)
 def test_yandex_to_the_letter(site, engine, reply, detail):
     engine.says(reply)
     report = yandex(site, engine)
     assert report.ok and report.outcomes[0].detail == detail
     (asked,) = engine.asked
     assert (asked.method, asked.path) == (
-        "POST", "/v4/user/42/hosts/https:www.example.com:443/user-added-sitemaps",
-    )  # fmt: skip
+        "POST",
+        "/v4/user/42/hosts/https:www.example.com:443/user-added-sitemaps",
+    )
     assert asked.headers["authorization"] == f"OAuth {YANDEX_TOKEN}"
     assert asked.body == b'{"url":"https://www.example.com/sitemap.xml"}'
 
@@ -197,16 +231,21 @@ def test_yandex_says_something_else(site, engine, body):
     assert report.outcomes[0].code == "yandex.answer" and len(engine.asked) == 1
 
 
-@pytest.mark.parametrize(("reply", "code"), [
-    (Reply(401), "yandex.key_refused"),
-    (Reply(403, b'{"error_code":"INVALID_OAUTH_TOKEN"}'), "yandex.key_refused"),
-    (Reply(403, b'{"error_code":"INVALID_USER_ID"}'), "yandex.property"),
-    (Reply(404, b'{"error_code":"HOST_NOT_FOUND"}'), "yandex.property"),
-    (Reply(409, b'{"error_code":"OTHER"}'), "yandex.refused"),
-    (Reply(400), "yandex.refused"), (Reply(422), "yandex.refused"),
-    (Reply(500), "yandex.unanswered"), (Reply(301), "yandex.redirect"),
-    (Reply(429, headers={"Retry-After": "99999"}), "yandex.throttled"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("reply", "code"),
+    [
+        (Reply(401), "yandex.key_refused"),
+        (Reply(403, b'{"error_code":"INVALID_OAUTH_TOKEN"}'), "yandex.key_refused"),
+        (Reply(403, b'{"error_code":"INVALID_USER_ID"}'), "yandex.property"),
+        (Reply(404, b'{"error_code":"HOST_NOT_FOUND"}'), "yandex.property"),
+        (Reply(409, b'{"error_code":"OTHER"}'), "yandex.refused"),
+        (Reply(400), "yandex.refused"),
+        (Reply(422), "yandex.refused"),
+        (Reply(500), "yandex.unanswered"),
+        (Reply(301), "yandex.redirect"),
+        (Reply(429, headers={"Retry-After": "99999"}), "yandex.throttled"),
+    ],
+)
 def test_yandex_refuses(site, engine, reply, code):
     reply.body += b" " + YANDEX_TOKEN.encode()
     engine.says(reply)
@@ -222,18 +261,27 @@ def test_yandex_with_a_port(tmp_path, engine):
     assert engine.asked[0].path.startswith("/v4/user/42/hosts/http:www.example.com:8080/")
 
 
-@pytest.mark.parametrize("options", [
-    {"yandex_user": "../1"}, {"property": "https:a/../b:443"}, {"property": "x"},
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"yandex_user": "../1"},
+        {"property": "https:a/../b:443"},
+        {"property": "x"},
+    ],
+)
 def test_yandex_options(site, engine, options):
     with pytest.raises(urlset.ConfigError):
         yandex(site, engine, **options)
     assert engine.asked == []
 
 
-@pytest.mark.parametrize(("engine_name", "variable"), [
-    ("bing", "URLSET_BING_KEY"), ("yandex", "URLSET_YANDEX_TOKEN"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("engine_name", "variable"),
+    [
+        ("bing", "URLSET_BING_KEY"),
+        ("yandex", "URLSET_YANDEX_TOKEN"),
+    ],
+)
 @pytest.mark.parametrize("value", ["", "short", "with space in it", "a\nb\nc\nd\ne\nf", "ä" * 20])
 def test_wrong_keys(site, engine, monkeypatch, engine_name, variable, value):
     monkeypatch.setenv(variable, value)
@@ -254,9 +302,12 @@ def test_keys_do_not_meet(site, engine, tmp_path):
 
     engine.answer = answer
     report = urlset.announce(
-        site, to=["bing", "yandex", "indexnow"], yandex_user="42", endpoint=engine.url,
+        site,
+        to=["bing", "yandex", "indexnow"],
+        yandex_user="42",
+        endpoint=engine.url,
         urls=write_list(tmp_path / "u.txt", [page(1)]),
-    )  # fmt: skip
+    )
     assert report.ok and len(engine.asked) == 5
     for asked in engine.asked:
         text = asked.path + str(asked.headers) + asked.body.decode()

@@ -10,9 +10,16 @@ import time
 
 import pytest
 from conftest import (
-    BING_KEY, INDEXNOW_KEY, YANDEX_TOKEN, Reply, assert_no_key, make_site, page, run_cli,
+    BING_KEY,
+    INDEXNOW_KEY,
+    YANDEX_TOKEN,
+    Reply,
+    assert_no_key,
+    make_site,
+    page,
+    run_cli,
     write_list,
-)  # fmt: skip
+)
 
 pytestmark = pytest.mark.usefixtures("keyed")
 
@@ -39,7 +46,7 @@ def test_all_at_once(site, engine, tmp_path):
     result = run_cli(site, *arguments)
     assert result.returncode == 0 and result.stderr == ""
     lines = result.stdout.splitlines()
-    assert lines[0].split() == ["ENGINE", "ACCEPTED", "WHAT", "RESULT"]
+    assert lines[0].split() == ["ENGINE", "ACCEPTED", "RESULT", "WHAT", "NOTE"]
     assert [line.split()[0] for line in lines[1:]] == [
         "indexnow", "bing", "bing", "yandex", "robots",
     ]  # fmt: skip
@@ -55,8 +62,16 @@ def test_json_to_stdout_is_alone_there(site, engine, tmp_path):
     value = json.loads(result.stdout)
     assert value["ok"] and value["error"] is None and len(value["outcomes"]) == 4
     assert set(value["outcomes"][0]) == {
-        "engine", "what", "result", "total", "accepted", "skipped", "requests", "detail", "code",
-    }  # fmt: skip
+        "engine",
+        "what",
+        "result",
+        "total",
+        "accepted",
+        "skipped",
+        "requests",
+        "detail",
+        "code",
+    }
     assert_no_key(result.stdout + result.stderr)
 
 
@@ -82,16 +97,23 @@ def test_one_refusal_is_exit_1(site, engine, tmp_path):
     result = run_cli(site, *arguments, "--urls", urls)
     assert result.returncode == 1
     assert [line.split()[1] for line in result.stdout.splitlines()[1:]] == ["1", "1", "1", "0"]
+    (line,) = result.stderr.splitlines()
+    assert line.startswith("urlset: error: yandex: ") and line.endswith("[yandex.property]")
+    quiet = run_cli(site, *arguments, "--urls", urls, "--quiet")
+    assert (quiet.returncode, quiet.stdout, quiet.stderr) == (1, "", result.stderr)
 
 
-@pytest.mark.parametrize(("arguments", "status", "code"), [
-    (["--to", "yahoo"], 2, "announce.engine"),
-    (["--to", "indexnow"], 2, "announce.options"),
-    (["--to", "bing", "--endpoint", "http://a.example/"], 2, "announce.endpoint"),
-    (["--to", "indexnow", "--changes", "no.csv"], 3, "feed.unreadable"),
-    (["--to", "google"], 2, "google.no_key"),
-    (["--to", "bing", "--key-file", "bing=/no/such"], 2, "bing.key_file"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("arguments", "status", "code"),
+    [
+        (["--to", "yahoo"], 2, "announce.engine"),
+        (["--to", "indexnow"], 2, "announce.options"),
+        (["--to", "bing", "--endpoint", "http://a.example/"], 2, "announce.endpoint"),
+        (["--to", "indexnow", "--changes", "no.csv"], 3, "feed.unreadable"),
+        (["--to", "google"], 2, "google.no_key"),
+        (["--to", "bing", "--key-file", "bing=/no/such"], 2, "bing.key_file"),
+    ],
+)
 def test_errors_are_one_line(site, arguments, status, code):
     result = run_cli(site, *arguments)
     assert result.returncode == status
@@ -109,9 +131,16 @@ def test_the_dry_run_shows_the_exact_requests_and_sends_none(site, engine, tmp_p
     urls = write_list(tmp_path / "u.txt", [page(1), page(2)])
     robots = tmp_path / "robots.txt"
     result = run_cli(
-        site, *everything(engine), "--to", "robots", "--robots", robots, "--urls", urls,
+        site,
+        *everything(engine),
+        "--to",
+        "robots",
+        "--robots",
+        robots,
+        "--urls",
+        urls,
         "--dry-run",
-    )  # fmt: skip
+    )
     assert result.returncode == 0, result.stderr
     assert engine.asked == [] and not robots.exists()
     assert not (site / ".urlset" / "announce").exists()
@@ -141,17 +170,27 @@ def test_a_hostile_server_does_not_reach_the_terminal(site, engine):
     result = run_cli(site, "--to", "bing", "--endpoint", engine.url)
     assert result.returncode == 1
     assert all(line.isprintable() for line in (result.stdout + result.stderr).splitlines())
-    assert len(result.stdout.splitlines()) == 2
+    assert len(result.stdout.splitlines()) == 2 and len(result.stderr.splitlines()) == 1
 
 
 def test_no_key_in_ps(site, engine, tmp_path):
     """Neither the arguments nor the title of the process hold a key while it works."""
     engine.says(Reply(delay=2))
     process = subprocess.Popen(
-        [sys.executable, "-c", "from urlset.cli import main; main()", "announce", str(site),
-         "--to", "bing", "--endpoint", engine.url],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-    )  # fmt: skip
+        [
+            sys.executable,
+            "-c",
+            "from urlset.cli import main; main()",
+            "announce",
+            str(site),
+            "--to",
+            "bing",
+            "--endpoint",
+            engine.url,
+        ],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
     while not engine.asked:
         time.sleep(0.01)
     listing = subprocess.run(

@@ -32,14 +32,18 @@ def rsa_key():
 @pytest.fixture
 def account(tmp_path, engine, rsa_key):
     pem = rsa_key.private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8,
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.PKCS8,
         serialization.NoEncryption(),
-    ).decode()  # fmt: skip
+    ).decode()
     path = tmp_path / "account.json"
     info = {
-        "type": "service_account", "client_email": "robot@example.iam.gserviceaccount.com",
-        "private_key": pem, "private_key_id": "1", "token_uri": engine.url + "/token",
-    }  # fmt: skip
+        "type": "service_account",
+        "client_email": "robot@example.iam.gserviceaccount.com",
+        "private_key": pem,
+        "private_key_id": "1",
+        "token_uri": engine.url + "/token",
+    }
     path.write_text(json.dumps(info))
     return path
 
@@ -57,9 +61,14 @@ def google(engine, answer):
 
 def tell(site, engine, account, **options):
     return urlset.announce(
-        site, to="google", key_file={"google": account}, endpoint=engine.url, timeout=5,
-        retries=1, **options,
-    )  # fmt: skip
+        site,
+        to="google",
+        key_file={"google": account},
+        endpoint=engine.url,
+        timeout=5,
+        retries=1,
+        **options,
+    )
 
 
 def part(text: str) -> bytes:
@@ -100,11 +109,17 @@ def test_a_domain_property_and_several_indexes(tmp_path, engine, account):
     ]
 
 
-@pytest.mark.parametrize(("status", "code", "words"), [
-    (400, "google.refused", "refused"), (401, "google.token_refused", "token"),
-    (403, "google.property", "sc-domain:HOST"), (404, "google.property", "not this account's"),
-    (201, "google.refused", "HTTP 201"), (418, "google.refused", "HTTP 418"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("status", "code", "words"),
+    [
+        (400, "google.refused", "refused"),
+        (401, "google.token_refused", "token"),
+        (403, "google.property", "sc-domain:HOST"),
+        (404, "google.property", "not this account's"),
+        (201, "google.refused", "HTTP 201"),
+        (418, "google.refused", "HTTP 418"),
+    ],
+)
 def test_refusals(tmp_path, engine, account, status, code, words):
     site = make_site(tmp_path / "o", indexes=("a.xml", "b.xml"))
     google(engine, Reply(status, f"echo {TOKEN}".encode()))
@@ -135,16 +150,22 @@ def test_a_redirect_takes_no_token_along(site, engine, other, account):
 STATUS = {
     "sitemap": [
         {
-            "path": "https://www.example.com/sitemap.xml", "type": "SITEMAP",
-            "lastSubmitted": "2026-11-20T01:02:03.456Z", "isPending": False,
-            "isSitemapsIndex": True, "lastDownloaded": "2026-11-20T04:05:06.789+02:00",
-            "warnings": "12", "errors": "0",
-            "contents": [{"type": "web", "submitted": "1000000", "indexed": "0"},
-                         {"type": "image", "submitted": 5}],
+            "path": "https://www.example.com/sitemap.xml",
+            "type": "SITEMAP",
+            "lastSubmitted": "2026-11-20T01:02:03.456Z",
+            "isPending": False,
+            "isSitemapsIndex": True,
+            "lastDownloaded": "2026-11-20T04:05:06.789+02:00",
+            "warnings": "12",
+            "errors": "0",
+            "contents": [
+                {"type": "web", "submitted": "1000000", "indexed": "0"},
+                {"type": "image", "submitted": 5},
+            ],
         },
         {"path": "https://www.example.com/old.xml", "errors": "3", "isPending": True},
     ]
-}  # fmt: skip
+}
 
 
 def test_status(site, engine, account):
@@ -177,20 +198,38 @@ def test_status_with_errors(site, engine, account):
     assert report.exit_status == 1 and report.outcomes[0].detail == "7 errors"
 
 
-@pytest.mark.parametrize("body", [
-    b"", b"[]", b"no", b'{"sitemap": 7}', b'{"sitemap": [7]}', b"[" * 100_000,
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"[]",
+        b"no",
+        b'{"sitemap": 7}',
+        b'{"sitemap": [7]}',
+        b"[" * 100_000,
+    ],
+)
 def test_status_from_a_strange_server(site, engine, account, body):
     google(engine, Reply(200, body))
     report = tell(site, engine, account, status=True)
     assert report.outcomes[0].code == "google.answer"
 
 
-@pytest.mark.parametrize("value", [
-    {"errors": "many"}, {"errors": -1}, {"errors": True}, {"contents": [7]}, {"type": 3},
-    {"errors": "9" * 5000}, {"contents": {"a": 1}}, {"lastDownloaded": "\x1b[2J"},
-    {"contents": [{"type": "\x1b]0;evil\x07", "submitted": "x"}]}, {"isPending": "yes"},
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"errors": "many"},
+        {"errors": -1},
+        {"errors": True},
+        {"contents": [7]},
+        {"type": 3},
+        {"errors": "9" * 5000},
+        {"contents": {"a": 1}},
+        {"lastDownloaded": "\x1b[2J"},
+        {"contents": [{"type": "\x1b]0;evil\x07", "submitted": "x"}]},
+        {"isPending": "yes"},
+    ],
+)
 def test_status_of_strange_values(site, engine, account, value):
     item = {"path": "https://www.example.com/sitemap.xml", **value}
     google(engine, Reply(200, json.dumps({"sitemap": [item]}).encode()))
@@ -215,13 +254,16 @@ def test_a_clock_far_off(site, engine, account, minutes):
     assert f"90 minutes {'behind' if minutes > 0 else 'ahead of'}" in outcome.detail
 
 
-@pytest.mark.parametrize(("reply", "words"), [
-    (Reply(400, b'{"error":"invalid_grant","error_description":"ECHO"}'), "invalid_grant"),
-    (Reply(401, b'{"error":"<script>"}'), "HTTP 401"),
-    (Reply(200, b"{}"), "holds none"),
-    (Reply(200, b'{"access_token":"a b\\r\\nX: y"}'), "holds none"),
-    (Reply(200, b'{"access_token":5}'), "holds none"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("reply", "words"),
+    [
+        (Reply(400, b'{"error":"invalid_grant","error_description":"ECHO"}'), "invalid_grant"),
+        (Reply(401, b'{"error":"<script>"}'), "HTTP 401"),
+        (Reply(200, b"{}"), "holds none"),
+        (Reply(200, b'{"access_token":"a b\\r\\nX: y"}'), "holds none"),
+        (Reply(200, b'{"access_token":5}'), "holds none"),
+    ],
+)
 def test_no_token(site, engine, account, reply, words):
     engine.says(reply)
     report = tell(site, engine, account)
@@ -239,11 +281,18 @@ def test_an_echoed_assertion_is_hidden(site, engine, account):
     assert assertion.split(".")[2][:40] not in str(report.to_dict())
 
 
-@pytest.mark.parametrize("uri", [
-    "https://evil.example/token", "http://oauth2.googleapis.com/token",
-    "https://oauth2.googleapis.com.evil.example/token", "https://oauth2.googleapis.com@evil/token",
-    "https://oauth2.googleapis.com/token?to=evil", "http://localhost.evil.example/", "x",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "uri",
+    [
+        "https://evil.example/token",
+        "http://oauth2.googleapis.com/token",
+        "https://oauth2.googleapis.com.evil.example/token",
+        "https://oauth2.googleapis.com@evil/token",
+        "https://oauth2.googleapis.com/token?to=evil",
+        "http://localhost.evil.example/",
+        "x",
+    ],
+)
 def test_the_key_file_cannot_send_elsewhere(site, engine, account, uri):
     info = json.loads(account.read_text())
     account.write_text(json.dumps({**info, "token_uri": uri}))
@@ -259,10 +308,16 @@ def test_a_token_uri_on_loopback_needs_an_endpoint_there(site, engine, account):
     assert "token_uri" in str(caught.value) and engine.asked == []
 
 
-@pytest.mark.parametrize("change", [
-    {"type": "authorized_user"}, {"private_key": "-----BEGIN NONSENSE SECRETSECRETSECRET"},
-    {"private_key": 7}, {"client_email": ""}, {"token_uri": None},
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"type": "authorized_user"},
+        {"private_key": "-----BEGIN NONSENSE SECRETSECRETSECRET"},
+        {"private_key": 7},
+        {"client_email": ""},
+        {"token_uri": None},
+    ],
+)
 def test_a_bad_account(site, engine, account, change):
     account.write_text(json.dumps({**json.loads(account.read_text()), **change}))
     with pytest.raises(urlset.ConfigError) as caught:
@@ -286,9 +341,17 @@ def test_the_quota_is_kept():
     assert 240 <= sent[-1] < 250
 
 
-@pytest.mark.parametrize("name", [
-    "sc-domain:", "sc-domain:a b.c", "www.example.com", "https://a/\r\nX: y", "", "sc-domain:a/../b",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "name",
+    [
+        "sc-domain:",
+        "sc-domain:a b.c",
+        "www.example.com",
+        "https://a/\r\nX: y",
+        "",
+        "sc-domain:a/../b",
+    ],
+)
 def test_a_bad_property(site, engine, account, name):
     with pytest.raises(urlset.ConfigError) as caught:
         tell(site, engine, account, property=name)
@@ -313,9 +376,14 @@ def test_without_google_auth(site, engine, account, monkeypatch):
 def test_the_command(site, engine, account):
     google(engine, Reply(200, json.dumps(STATUS).encode()))
     result = run_cli(
-        site, "--to", "google", "--status", "--endpoint", engine.url,
+        site,
+        "--to",
+        "google",
+        "--status",
+        "--endpoint",
+        engine.url,
         GOOGLE_APPLICATION_CREDENTIALS=str(account),
-    )  # fmt: skip
+    )
     assert result.returncode == 0, result.stderr
     assert "2026-11-20T02:05:06Z" in result.stdout
     assert_no_key(result.stdout + result.stderr, TOKEN)

@@ -2,33 +2,29 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import os
-import signal
-import subprocess
-import sys
 import time
-from email.utils import format_datetime
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
+from email.utils import format_datetime
 
 import pytest
 import urlset
 from conftest import (
-    INDEXNOW_KEY, Reply, assert_no_key, make_site, page, run_cli, write_list,
-)  # fmt: skip
+    INDEXNOW_KEY,
+    Reply,
+    assert_no_key,
+    changes_file,
+    make_site,
+    page,
+    sent,
+    write_list,
+)
+from conftest import (
+    tell_indexnow as tell,
+)
 
 pytestmark = pytest.mark.usefixtures("keyed", "quick")
-
-
-def tell(site, engine, urls, **options):
-    options = {"timeout": 5, "retries": 2, **options}
-    return urlset.announce(site, to="indexnow", urls=urls, endpoint=engine.url, **options)
-
-
-def sent(engine) -> list[str]:
-    return [url for asked in engine.asked for url in asked.json()["urlList"]]
 
 
 def test_the_request_is_the_protocols_to_the_letter(site, engine, tmp_path):
@@ -51,9 +47,16 @@ def test_an_endpoint_with_a_path_is_taken_whole(site, engine, tmp_path):
     assert engine.asked[0].path == "/other/place"
 
 
-@pytest.mark.parametrize(("count", "sizes"), [
-    (1, [1]), (9_999, [9_999]), (10_000, [10_000]), (10_001, [10_000, 1]), (20_000, [10_000] * 2),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("count", "sizes"),
+    [
+        (1, [1]),
+        (9_999, [9_999]),
+        (10_000, [10_000]),
+        (10_001, [10_000, 1]),
+        (20_000, [10_000] * 2),
+    ],
+)
 def test_batches_of_at_most_10_000(site, engine, tmp_path, count, sizes):
     urls = write_list(tmp_path / "u.txt", [page(i) for i in range(count)])
     report = tell(site, engine, urls)
@@ -69,14 +72,17 @@ def test_success(site, engine, tmp_path, status):
     assert tell(site, engine, write_list(tmp_path / "u.txt", [page(1)])).ok
 
 
-@pytest.mark.parametrize(("status", "code", "words"), [
-    (400, "indexnow.bad_request", "malformed"),
-    (403, "indexnow.key_refused", "key was refused"),
-    (404, "indexnow.refused", "refused"),
-    (410, "indexnow.refused", "refused"),
-    (418, "indexnow.refused", "refused"),
-    (422, "indexnow.not_of_host", "not of the host"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("status", "code", "words"),
+    [
+        (400, "indexnow.bad_request", "malformed"),
+        (403, "indexnow.key_refused", "key was refused"),
+        (404, "indexnow.refused", "refused"),
+        (410, "indexnow.refused", "refused"),
+        (418, "indexnow.refused", "refused"),
+        (422, "indexnow.not_of_host", "not of the host"),
+    ],
+)
 def test_refusals_are_explained_and_not_repeated(site, engine, tmp_path, status, code, words):
     engine.says(Reply(status, b"because of \x1b[31m " + INDEXNOW_KEY.encode()))
     report = tell(site, engine, write_list(tmp_path / "u.txt", [page(i) for i in range(10_001)]))
@@ -126,10 +132,17 @@ def test_429_and_retry_after_as_a_date_of_a_clock_far_off(site, engine, tmp_path
     assert 0.9 <= engine.asked[1].at - engine.asked[0].at < 4
 
 
-@pytest.mark.parametrize("headers", [
-    {}, {"Retry-After": "3600"}, {"Retry-After": "-1"}, {"Retry-After": "soon"},
-    {"Retry-After": "9" * 400}, {"Retry-After": "Fri, 99 Foo 2026 99:99:99 GMT"},
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {},
+        {"Retry-After": "3600"},
+        {"Retry-After": "-1"},
+        {"Retry-After": "soon"},
+        {"Retry-After": "9" * 400},
+        {"Retry-After": "Fri, 99 Foo 2026 99:99:99 GMT"},
+    ],
+)
 def test_429_beyond_our_patience(site, engine, tmp_path, headers):
     """Without a legal Retry-After ten minutes are waited (section 4)."""
     engine.says(Reply(429, headers=headers))
@@ -259,8 +272,10 @@ def test_one_host_refused_leaves_the_others(site, engine, tmp_path):
     report = tell(site, engine, write_list(tmp_path / "u.txt", urls), hosts="any")
     found = {o.what: (o.result, o.accepted) for o in report.outcomes}
     assert found == {
-        "a.example": ("accepted", 3), "b.example": ("refused", 0), "c.example": ("accepted", 3),
-    }  # fmt: skip
+        "a.example": ("accepted", 3),
+        "b.example": ("refused", 0),
+        "c.example": ("accepted", 3),
+    }
     # the next run asks only for what was refused
     engine.asked.clear()
     engine.says(Reply(200))
@@ -318,24 +333,6 @@ def test_duplicates_are_sent_once(site, engine, tmp_path):
     assert report.outcomes[0].total == 2
 
 
-def changes_file(path: Path, rows: list[tuple[str, str]]) -> Path:
-    columns = ["change", "loc", "lastmod", "old_lastmod"]
-    if path.suffix == ".csv":
-        with path.open("w", newline="") as file:
-            writer = csv.writer(file)
-            writer.writerows([columns, *([change, url, "", ""] for change, url in rows)])
-    elif path.suffix == ".jsonl":
-        path.write_text("".join(json.dumps({"change": c, "loc": u}) + "\n" for c, u in rows))
-    else:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
-        pq.write_table(
-            pa.table({"change": [c for c, _ in rows], "loc": [u for _, u in rows]}), path
-        )
-    return path
-
-
 @pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".parquet"])
 def test_the_change_feed(site, engine, tmp_path, suffix):
     rows = [("added", page(1)), ("changed", page(2) + "?a=1,2&b=%22"), ("removed", page(3))]
@@ -348,7 +345,7 @@ def test_the_change_feed(site, engine, tmp_path, suffix):
 def test_a_list(site, engine, tmp_path, suffix):
     path = tmp_path / f"u{suffix}"
     if suffix == ".csv":
-        path.write_bytes(b"\xef\xbb\xbfid,url\r\n1,\"" + page(1).encode() + b"\"\r\n")
+        path.write_bytes(b'\xef\xbb\xbfid,url\r\n1,"' + page(1).encode() + b'"\r\n')
     elif suffix == ".txt":
         path.write_bytes(b"\xef\xbb\xbf" + page(1).encode() + b"\r\n\r\n")
     else:
@@ -356,24 +353,27 @@ def test_a_list(site, engine, tmp_path, suffix):
     assert tell(site, engine, path).ok and sent(engine) == [page(1)]
 
 
-@pytest.mark.parametrize(("name", "content", "error", "code"), [
-    ("c.csv", b"change,loc\nnew,https://a/\n", urlset.InputError, "feed.change"),
-    ("c.csv", b"kind,loc\nadded,https://a/\n", urlset.ConfigError, "feed.column"),
-    ("c.csv", b"change,page\nadded,https://a/\n", urlset.ConfigError, "feed.column"),
-    ("c.csv", b"", urlset.ConfigError, "feed.column"),
-    ("c.csv", b"change,loc\nadded\n", urlset.InputError, "feed.damaged"),
-    ("c.csv", b'change,loc\nadded,"https://a/\n', urlset.InputError, "feed.damaged"),
-    ("c.csv", b"change,loc\nadded,\xff\xfe\n", urlset.InputError, "feed.damaged"),
-    ("c.csv", b"change,loc\nadded," + b"a" * 1_100_000, urlset.InputError, "feed.damaged"),
-    ("c.csv", b"change,loc\nadded," + b"a" * 200_000, urlset.InputError, "feed.damaged"),
-    ("c.jsonl", b"{", urlset.InputError, "feed.damaged"),
-    ("c.jsonl", b"[" * 900_000, urlset.InputError, "feed.damaged"),
-    ("c.jsonl", b'["added"]', urlset.InputError, "feed.damaged"),
-    ("c.jsonl", b'{"change":"added","loc":7}', urlset.InputError, "feed.damaged"),
-    ("c.jsonl", b'{"change":{"a":1},"loc":"https://a/"}', urlset.InputError, "feed.change"),
-    ("c.parquet", b"PAR1 no", urlset.InputError, "feed.damaged"),
-    ("c.txt", b"https://a/\n", urlset.ConfigError, "feed.format"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "content", "error", "code"),
+    [
+        ("c.csv", b"change,loc\nnew,https://a/\n", urlset.InputError, "feed.change"),
+        ("c.csv", b"kind,loc\nadded,https://a/\n", urlset.ConfigError, "feed.column"),
+        ("c.csv", b"change,page\nadded,https://a/\n", urlset.ConfigError, "feed.column"),
+        ("c.csv", b"", urlset.ConfigError, "feed.column"),
+        ("c.csv", b"change,loc\nadded\n", urlset.InputError, "feed.damaged"),
+        ("c.csv", b'change,loc\nadded,"https://a/\n', urlset.InputError, "feed.damaged"),
+        ("c.csv", b"change,loc\nadded,\xff\xfe\n", urlset.InputError, "feed.damaged"),
+        ("c.csv", b"change,loc\nadded," + b"a" * 1_100_000, urlset.InputError, "feed.damaged"),
+        ("c.csv", b"change,loc\nadded," + b"a" * 200_000, urlset.InputError, "feed.damaged"),
+        ("c.jsonl", b"{", urlset.InputError, "feed.damaged"),
+        ("c.jsonl", b"[" * 900_000, urlset.InputError, "feed.damaged"),
+        ("c.jsonl", b'["added"]', urlset.InputError, "feed.damaged"),
+        ("c.jsonl", b'{"change":"added","loc":7}', urlset.InputError, "feed.damaged"),
+        ("c.jsonl", b'{"change":{"a":1},"loc":"https://a/"}', urlset.InputError, "feed.change"),
+        ("c.parquet", b"PAR1 no", urlset.InputError, "feed.damaged"),
+        ("c.txt", b"https://a/\n", urlset.ConfigError, "feed.format"),
+    ],
+)
 def test_a_damaged_feed_sends_nothing(site, engine, tmp_path, name, content, error, code):
     path = tmp_path / name
     path.write_bytes(content)
@@ -393,9 +393,17 @@ def test_a_missing_feed(site, engine, tmp_path, name):
 # the guard against a full set
 
 
-@pytest.mark.parametrize(("live", "count", "refused"), [
-    (100, 50, False), (100, 51, True), (3, 1, False), (3, 2, True), (0, 1, True), (1, 1, True),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("live", "count", "refused"),
+    [
+        (100, 50, False),
+        (100, 51, True),
+        (3, 1, False),
+        (3, 2, True),
+        (0, 1, True),
+        (1, 1, True),
+    ],
+)
 def test_more_than_half_is_refused_unless_all(tmp_path, engine, live, count, refused):
     site = make_site(tmp_path / "o", urls=live)
     feed = changes_file(tmp_path / "c.csv", [("added", page(i)) for i in range(count)])
@@ -403,9 +411,7 @@ def test_more_than_half_is_refused_unless_all(tmp_path, engine, live, count, ref
     assert report.ok != refused and bool(engine.asked) != refused
     if refused:
         assert report.outcomes[0].code == "indexnow.full_set"
-        assert urlset.announce(
-            site, to="indexnow", changes=feed, endpoint=engine.url, all=True
-        ).ok
+        assert urlset.announce(site, to="indexnow", changes=feed, endpoint=engine.url, all=True).ok
     assert len(sent(engine)) == count
 
 
@@ -423,148 +429,6 @@ def test_where_the_live_urls_are_not_counted(engine, tmp_path, count, refused):
     report = tell("https://www.example.com/sitemap.xml", engine, urls)
     assert report.ok != refused and bool(engine.asked) != refused
     assert bool(report.warnings) != refused
-
-
-# the journal
-
-
-def test_a_repeated_run_sends_nothing_within_five_minutes(site, engine, tmp_path, monkeypatch):
-    urls = write_list(tmp_path / "u.txt", [page(i) for i in range(10_001)])
-    assert tell(site, engine, urls).ok
-    count = len(engine.asked)
-    again = tell(site, engine, urls)
-    assert again.ok and len(engine.asked) == count
-    assert again.outcomes[0].skipped == again.outcomes[0].accepted == 10_001
-    more = write_list(tmp_path / "v.txt", [page(1), page(99_999)])
-    assert tell(site, engine, more).ok
-    assert engine.asked[-1].json()["urlList"] == [page(99_999)]
-    real = time.time
-    # the last one: a clock that was set back by much does not silence the URLs for ever
-    for seconds, new in ((299, 0), (301, 2), (-400, 2)):
-        engine.asked.clear()
-        monkeypatch.setattr(time, "time", lambda s=seconds: real() + s)
-        assert tell(site, engine, more).ok
-        assert len(sent(engine)) == new
-        monkeypatch.setattr(time, "time", real)
-
-
-def test_another_endpoint_has_not_heard_of_it(site, engine, other, tmp_path):
-    urls = write_list(tmp_path / "u.txt", [page(1)])
-    assert tell(site, engine, urls).ok and tell(site, other, urls).ok
-    assert len(engine.asked) == len(other.asked) == 1
-
-
-def test_an_unfinished_run_continues_even_later(site, engine, tmp_path, monkeypatch):
-    urls = write_list(tmp_path / "u.txt", [page(i) for i in range(50_000)])
-    answered: list[int] = []
-
-    def twice(asked):
-        answered.append(1)
-        return Reply(200) if len(answered) <= 2 else Reply(503)
-
-    engine.answer = twice
-    report = tell(site, engine, urls, retries=0)
-    assert report.outcomes[0].result == "partly"
-    assert report.outcomes[0].accepted == 20_000 and report.exit_status == 1
-    before = {u for a in engine.asked[:2] for u in a.json()["urlList"]}
-    engine.asked.clear()
-    engine.says(Reply(200))
-    real = time.time
-    monkeypatch.setattr(time, "time", lambda: real() + 3_600)
-    report = tell(site, engine, urls)
-    assert report.ok and report.outcomes[0].skipped == 20_000
-    assert len(engine.asked) == 3 and not before & set(sent(engine))
-    assert len(before | set(sent(engine))) == 50_000
-
-
-def test_a_damaged_journal(site, engine, tmp_path):
-    journal = site / ".urlset" / "announce" / "indexnow.sqlite3"
-    journal.parent.mkdir()
-    journal.write_bytes(b"no database" * 1_000)
-    with pytest.raises(urlset.InputError) as caught:
-        tell(site, engine, write_list(tmp_path / "u.txt", [page(1)]))
-    assert caught.value.code == "journal.damaged" and engine.asked == []
-
-
-def test_two_runs_at_a_time(site, engine, tmp_path):
-    import fcntl
-
-    folder = site / ".urlset" / "announce"
-    folder.mkdir()
-    with (folder / "indexnow.lock").open("w") as held:
-        fcntl.flock(held, fcntl.LOCK_EX)
-        report = tell(site, engine, write_list(tmp_path / "u.txt", [page(1)]))
-    assert report.outcomes[0].code == "journal.busy" and engine.asked == []
-
-
-def start(site, engine, urls, *more: str) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-c", "from urlset.cli import main; main()", "announce", str(site),
-         "--to", "indexnow", "--urls", str(urls), "--endpoint", engine.url, *more],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
-
-
-@pytest.mark.parametrize(("sign", "status"), [
-    (signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGKILL, -9),
-])  # fmt: skip
-def test_an_interrupt_leaves_the_journal_true(site, engine, tmp_path, sign, status):
-    urls = write_list(tmp_path / "u.txt", [page(i) for i in range(200_000)])
-    answered: list[str] = []
-
-    def slowly(asked):
-        answered.extend(asked.json()["urlList"])
-        return Reply(200, delay=0.3)
-
-    engine.answer = slowly
-    process = start(site, engine, urls, "--json", str(tmp_path / "r.json"))
-    while len(engine.asked) < 6:
-        time.sleep(0.01)
-        assert process.poll() is None
-    process.send_signal(sign)
-    out, err = process.communicate(timeout=30)
-    assert process.returncode == status
-    assert "Traceback" not in err
-    assert_no_key(out + err)
-    first = sent(engine)
-    assert len(first) < 200_000
-    if sign != signal.SIGKILL:
-        assert "continues where it stopped" in err
-        report = json.loads((tmp_path / "r.json").read_text())
-        assert report["error"]["code"] == "announce.interrupted" and not report["ok"]
-        assert report["outcomes"][0]["accepted"] == len(first)
-        assert report["outcomes"][0]["total"] == 200_000
-    engine.asked.clear()
-    engine.says(Reply(200))
-    result = run_cli(site, "--to", "indexnow", "--urls", urls, "--endpoint", engine.url)
-    assert result.returncode == 0
-    second = sent(engine)
-    assert set(first) | set(second) == {page(i) for i in range(200_000)}
-    twice = len(set(first) & set(second))
-    # after a kill only what was under way, and so never accepted in our knowledge, comes again
-    assert twice <= (40_000 if sign == signal.SIGKILL else 0)
-
-
-def test_an_interrupt_while_waiting(site, engine, tmp_path):
-    engine.says(Reply(429, headers={"Retry-After": "600"}))
-    process = start(site, engine, write_list(tmp_path / "u.txt", [page(1)]))
-    while not engine.asked:
-        time.sleep(0.01)
-    time.sleep(0.3)
-    process.send_signal(signal.SIGINT)
-    process.communicate(timeout=10)
-    assert process.returncode == 130
-
-
-def test_an_interrupt_while_nobody_answers(site, engine, tmp_path):
-    engine.says(Reply(delay=60))
-    process = start(site, engine, write_list(tmp_path / "u.txt", [page(1)]))
-    while not engine.asked:
-        time.sleep(0.01)
-    started = time.monotonic()
-    process.send_signal(signal.SIGTERM)
-    process.communicate(timeout=20)
-    assert process.returncode == 143 and time.monotonic() - started < 10
 
 
 # keys
@@ -600,10 +464,21 @@ def test_two_keys_are_not_the_same(tmp_path):
     assert next(a.glob("*.txt")).name != next(b.glob("*.txt")).name
 
 
-@pytest.mark.parametrize("content", [
-    b"short", b"a" * 129, b"has space in it", b"under_score", b"line\nline-line", b"", b" \n",
-    b"\xff\xfe\x00bad-key", b"k" * 70_000, "ключключключ".encode(),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"short",
+        b"a" * 129,
+        b"has space in it",
+        b"under_score",
+        b"line\nline-line",
+        b"",
+        b" \n",
+        b"\xff\xfe\x00bad-key",
+        b"k" * 70_000,
+        "ключключключ".encode(),
+    ],
+)
 def test_a_bad_key_file(site, engine, tmp_path, content):
     path = tmp_path / "key"
     path.write_bytes(content)
@@ -639,41 +514,3 @@ def test_a_key_location_binds_the_host(site, engine, tmp_path):
     assert engine.asked[0].json()["keyLocation"] == location
     assert sent(engine) == ["https://www.example.com/keys/a"]
     assert {o.code for o in report.outcomes if o.code} == {"indexnow.other_host"}
-
-
-# a million
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
-@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
-def test_a_million_urls_in_256_mib(tmp_path, engine, suffix):
-    site = make_site(tmp_path / "o", urls=3_000_000)
-    feed = changes_file(tmp_path / f"c{suffix}", [("changed", page(i)) for i in range(1_000_000)])
-    seen: set[str] = set()
-    sizes: list[int] = []
-
-    def count(asked):
-        urls = asked.json()["urlList"]
-        sizes.append(len(urls))
-        seen.update(urls)
-        asked.body = b""
-        return Reply(200)
-
-    engine.answer = count
-    # VmHWM is of this process alone; ru_maxrss survives exec and would be that of pytest
-    code = (
-        "import re, urlset\n"
-        f"r = urlset.announce({str(site)!r}, to='indexnow', changes={str(feed)!r},"
-        f" endpoint={engine.url!r})\n"
-        "peak = re.search(r'VmHWM:\\s+(\\d+) kB', open('/proc/self/status').read())[1]\n"
-        "print(r.ok, r.outcomes[0].accepted, r.seconds, peak)"
-    )
-    result = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=600, check=True
-    )
-    ok, accepted, seconds, rss = result.stdout.split()
-    print(f"{suffix}: {float(seconds):.1f} s, {int(rss) / 1024:.0f} MiB")
-    assert (ok, int(accepted)) == ("True", 1_000_000)
-    assert len(seen) == 1_000_000 and len(engine.asked) == 100 and max(sizes) == 10_000
-    assert int(rss) <= 256 * 1024

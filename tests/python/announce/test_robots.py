@@ -29,33 +29,46 @@ def test_a_new_file(site, tmp_path):
     assert stat.S_IMODE(path.stat().st_mode) == 0o666 & ~umask
 
 
-@pytest.mark.parametrize(("before", "after"), [
-    (b"", BLOCK),
-    (b"User-agent: *\nDisallow: /x\n", b"User-agent: *\nDisallow: /x\n\n" + BLOCK),
-    (b"User-agent: *", b"User-agent: *\n\n" + BLOCK),
-    (b"User-agent: *\r\nDisallow:\r\n",
-     b"User-agent: *\r\nDisallow:\r\n\r\n" + BLOCK.replace(b"\n", b"\r\n")),
-    (b"a\rb\r", b"a\rb\r\n" + BLOCK),
-    (b"\xef\xbb\xbfUser-agent: *\n", b"\xef\xbb\xbfUser-agent: *\n\n" + BLOCK),
-    (b"# caf\xe9 in Latin-1\n", b"# caf\xe9 in Latin-1\n\n" + BLOCK),
-    # an older block is replaced where it stands
-    (b"a: b\n# urlset begin\nSitemap: https://old/\nmine?\n# urlset end\nc: d",
-     b"a: b\n" + BLOCK + b"c: d"),
-    (b"# urlset begin\n# urlset end", BLOCK[:-1]),
-    (b"  # urlset begin \t\n\n# urlset end\n\n", BLOCK + b"\n"),
-    # a line by hand is not repeated
-    (b"sItEmAp :  https://www.example.com/sitemap.xml # mine\n", None),
-    (b"Sitemap:https://www.example.com/sitemap.xml", None),
-    (b"\xef\xbb\xbfSitemap: https://www.example.com/sitemap.xml\n", None),
-    (b"# urlset begin\nSitemap: https://www.example.com/sitemap.xml\n# urlset end\n"
-     b"Sitemap: https://www.example.com/sitemap.xml\n",
-     b"Sitemap: https://www.example.com/sitemap.xml\n"),
-    # the value is compared as it is, and a comment is none
-    (b"Sitemap: https://www.example.com/SITEMAP.xml\n",
-     b"Sitemap: https://www.example.com/SITEMAP.xml\n\n" + BLOCK),
-    (b"#Sitemap: https://www.example.com/sitemap.xml\n",
-     b"#Sitemap: https://www.example.com/sitemap.xml\n\n" + BLOCK),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (b"", BLOCK),
+        (b"User-agent: *\nDisallow: /x\n", b"User-agent: *\nDisallow: /x\n\n" + BLOCK),
+        (b"User-agent: *", b"User-agent: *\n\n" + BLOCK),
+        (
+            b"User-agent: *\r\nDisallow:\r\n",
+            b"User-agent: *\r\nDisallow:\r\n\r\n" + BLOCK.replace(b"\n", b"\r\n"),
+        ),
+        (b"a\rb\r", b"a\rb\r\n" + BLOCK),
+        (b"\xef\xbb\xbfUser-agent: *\n", b"\xef\xbb\xbfUser-agent: *\n\n" + BLOCK),
+        (b"# caf\xe9 in Latin-1\n", b"# caf\xe9 in Latin-1\n\n" + BLOCK),
+        # an older block is replaced where it stands
+        (
+            b"a: b\n# urlset begin\nSitemap: https://old/\nmine?\n# urlset end\nc: d",
+            b"a: b\n" + BLOCK + b"c: d",
+        ),
+        (b"# urlset begin\n# urlset end", BLOCK[:-1]),
+        (b"  # urlset begin \t\n\n# urlset end\n\n", BLOCK + b"\n"),
+        # a line by hand is not repeated
+        (b"sItEmAp :  https://www.example.com/sitemap.xml # mine\n", None),
+        (b"Sitemap:https://www.example.com/sitemap.xml", None),
+        (b"\xef\xbb\xbfSitemap: https://www.example.com/sitemap.xml\n", None),
+        (
+            b"# urlset begin\nSitemap: https://www.example.com/sitemap.xml\n# urlset end\n"
+            b"Sitemap: https://www.example.com/sitemap.xml\n",
+            b"Sitemap: https://www.example.com/sitemap.xml\n",
+        ),
+        # the value is compared as it is, and a comment is none
+        (
+            b"Sitemap: https://www.example.com/SITEMAP.xml\n",
+            b"Sitemap: https://www.example.com/SITEMAP.xml\n\n" + BLOCK,
+        ),
+        (
+            b"#Sitemap: https://www.example.com/sitemap.xml\n",
+            b"#Sitemap: https://www.example.com/sitemap.xml\n\n" + BLOCK,
+        ),
+    ],
+)
 def test_what_is_written(site, tmp_path, before, after):
     path = tmp_path / "robots.txt"
     path.write_bytes(before)
@@ -79,9 +92,10 @@ def test_what_is_written(site, tmp_path, before, after):
 
 def test_several_indexes_below_a_folder(tmp_path):
     site = make_site(
-        tmp_path / "o", sitemap_url="https://cdn.example.net/maps/",
+        tmp_path / "o",
+        sitemap_url="https://cdn.example.net/maps/",
         indexes=("shop map.xml", "shop-index-2.xml"),
-    )  # fmt: skip
+    )
     path = tmp_path / "robots.txt"
     path.write_text("Sitemap: https://cdn.example.net/maps/shop-index-2.xml\n")
     put(site, path)
@@ -91,15 +105,18 @@ def test_several_indexes_below_a_folder(tmp_path):
     )
 
 
-@pytest.mark.parametrize(("text", "code"), [
-    (b"# urlset begin\n", "robots.block"),
-    (b"# urlset end\n", "robots.block"),
-    (b"# urlset end\n# urlset begin\n", "robots.block"),
-    (b"# urlset begin\n# urlset begin\n# urlset end\n# urlset end\n", "robots.block"),
-    ("User-agent: *\n".encode("utf-16"), "robots.encoding"),
-    (b"#" + b"x" * 512_000 + b"\n", "robots.too_large"),
-    (b"#" * (17 << 20), "robots.too_large"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        (b"# urlset begin\n", "robots.block"),
+        (b"# urlset end\n", "robots.block"),
+        (b"# urlset end\n# urlset begin\n", "robots.block"),
+        (b"# urlset begin\n# urlset begin\n# urlset end\n# urlset end\n", "robots.block"),
+        ("User-agent: *\n".encode("utf-16"), "robots.encoding"),
+        (b"#" + b"x" * 512_000 + b"\n", "robots.too_large"),
+        (b"#" * (17 << 20), "robots.too_large"),
+    ],
+)
 def test_what_is_left_alone(site, tmp_path, text, code):
     path = tmp_path / "robots.txt"
     path.write_bytes(text)
@@ -135,11 +152,18 @@ def check(site, engine, **options):
     )
 
 
-@pytest.mark.parametrize(("body", "listed"), [
-    (BLOCK, True), (BLOCK.replace(b"\n", b"\r"), True), (b"", False),
-    (b"Sitemap: /sitemap.xml", False), (b"Disallow: " + ONE.encode(), False),
-    (b"#" * 511_000 + b"\n" + BLOCK, True), (b"#" * 512_000 + b"\n" + BLOCK, False),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("body", "listed"),
+    [
+        (BLOCK, True),
+        (BLOCK.replace(b"\n", b"\r"), True),
+        (b"", False),
+        (b"Sitemap: /sitemap.xml", False),
+        (b"Disallow: " + ONE.encode(), False),
+        (b"#" * 511_000 + b"\n" + BLOCK, True),
+        (b"#" * 512_000 + b"\n" + BLOCK, False),
+    ],
+)
 def test_check(site, engine, body, listed):
     engine.says(Reply(200, body))
     report = check(site, engine)

@@ -28,8 +28,9 @@ def test_the_manifest(tmp_path):
     found = read_target(site)
     assert found.site == "https://www.example.com/" and found.host == "www.example.com"
     assert found.indexes == (
-        "https://www.example.com/sitemap.xml", "https://www.example.com/sitemap-index-2.xml",
-    )  # fmt: skip
+        "https://www.example.com/sitemap.xml",
+        "https://www.example.com/sitemap-index-2.xml",
+    )
     assert found.urls == 7 and found.state == site / ".urlset" / "announce"
 
 
@@ -47,14 +48,23 @@ def test_a_state_folder_elsewhere(tmp_path):
     assert found.urls == 1_000_000 and found.state == tmp_path / "state" / "announce"
 
 
-@pytest.mark.parametrize("manifest", [
-    b"", b"{", b"[]", b"[" * 200_000, b'{"manifest":2}', b'{"manifest":1}', b"\xff",
-    b'{"manifest":1,"site":7,"sitemap_url":"","urls":1,"indexes":[]}',
-    b'{"manifest":1,"site":"https://a.example","sitemap_url":"https://a.example/","urls":1,'
-    b'"indexes":[]}',
-    b'{"manifest":1,"site":"https://a.example","sitemap_url":"https://a.example/","urls":1,'
-    b'"indexes":[7]}',
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "manifest",
+    [
+        b"",
+        b"{",
+        b"[]",
+        b"[" * 200_000,
+        b'{"manifest":2}',
+        b'{"manifest":1}',
+        b"\xff",
+        b'{"manifest":1,"site":7,"sitemap_url":"","urls":1,"indexes":[]}',
+        b'{"manifest":1,"site":"https://a.example","sitemap_url":"https://a.example/","urls":1,'
+        b'"indexes":[]}',
+        b'{"manifest":1,"site":"https://a.example","sitemap_url":"https://a.example/","urls":1,'
+        b'"indexes":[7]}',
+    ],
+)
 def test_a_damaged_manifest(site, manifest):
     (site / ".urlset" / "manifest.json").write_bytes(manifest)
     with pytest.raises(urlset.InputError) as caught:
@@ -62,10 +72,16 @@ def test_a_damaged_manifest(site, manifest):
     assert caught.value.code in ("announce.manifest", "announce.empty")
 
 
-@pytest.mark.parametrize(("key", "value"), [
-    ("site", "https://a.example\r\nX: y"), ("site", "ftp://a.example"), ("site", "a.example"),
-    ("sitemap_url", "file:///etc/"), ("sitemap_url", "https://a.example/ b/"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("site", "https://a.example\r\nX: y"),
+        ("site", "ftp://a.example"),
+        ("site", "a.example"),
+        ("sitemap_url", "file:///etc/"),
+        ("sitemap_url", "https://a.example/ b/"),
+    ],
+)
 def test_a_hostile_manifest(site, key, value):
     path = site / ".urlset" / "manifest.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), key: value}))
@@ -100,10 +116,13 @@ def test_an_index_of_anybody(tmp_path, packed):
 def test_a_folder_of_anybody(tmp_path):
     (tmp_path / "a.xml").write_text(INDEX)
     (tmp_path / "b.xml").write_text(INDEX)
-    (tmp_path / "c.xml").write_text(f"<urlset {NS}><url><loc>https://a.example/</loc></url></urlset>")
+    (tmp_path / "c.xml").write_text(
+        f"<urlset {NS}><url><loc>https://a.example/</loc></url></urlset>"
+    )
     assert read_target(tmp_path).indexes == (
-        "https://a.example/m/a.xml", "https://a.example/m/b.xml",
-    )  # fmt: skip
+        "https://a.example/m/a.xml",
+        "https://a.example/m/b.xml",
+    )
 
 
 def test_nothing_to_announce(tmp_path):
@@ -125,23 +144,30 @@ BOMB = '<!DOCTYPE x [<!ENTITY a "aaaaaaaaaa">' + "".join(
 ) + f"]><sitemapindex {NS}>&i;</sitemapindex>"  # fmt: skip
 
 
-@pytest.mark.parametrize(("data", "code"), [
-    (BOMB.encode(), "index.doctype"),
-    (b'<!DOCTYPE x SYSTEM "http://127.0.0.1:1/x"><x/>', "index.doctype"),
-    (b"", "index.damaged"), (b"<a", "index.damaged"), (b"\0\1\2", "index.damaged"),
-    (b"<html/>", "index.not_a_sitemap"), (b"<x xmlns='a\x1b'/>", "index.damaged"),
-    (f"<sitemapindex {NS}>".encode(), "index.damaged"),
-    (f"<sitemapindex {NS}>".encode() + b"<a>" * 100, "index.damaged"),
-    (INDEX.replace("b.xml", "b" * 4_000).encode(), "index.damaged"),
-    (f"<sitemapindex {NS}>{'<sitemap/>' * 50_001}</sitemapindex>".encode(), "index.damaged"),
-    (f"<sitemapindex {NS}>{' ' * 52_428_801}</sitemapindex>".encode(), "index.damaged"),
-    (gzip.compress(f"<sitemapindex {NS}>{' ' * 60_000_000}".encode()), "index.damaged"),
-    (gzip.compress(INDEX.encode())[:-9], "index.damaged"),
-    (gzip.compress(INDEX.encode())[:-4] + b"\0\0\0\0", "index.damaged"),
-    (b"\x1f\x8b", "index.damaged"), (b"\x1f\x8b\x08" + b"\0" * 40, "index.damaged"),
-    (INDEX.replace("UTF-8", "no-such").encode(), "index.damaged"),
-    (INDEX.encode()[:-40] + b"\xff" + INDEX.encode()[-40:], "index.damaged"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("data", "code"),
+    [
+        (BOMB.encode(), "index.doctype"),
+        (b'<!DOCTYPE x SYSTEM "http://127.0.0.1:1/x"><x/>', "index.doctype"),
+        (b"", "index.damaged"),
+        (b"<a", "index.damaged"),
+        (b"\0\1\2", "index.damaged"),
+        (b"<html/>", "index.not_a_sitemap"),
+        (b"<x xmlns='a\x1b'/>", "index.damaged"),
+        (f"<sitemapindex {NS}>".encode(), "index.damaged"),
+        (f"<sitemapindex {NS}>".encode() + b"<a>" * 100, "index.damaged"),
+        (INDEX.replace("b.xml", "b" * 4_000).encode(), "index.damaged"),
+        (f"<sitemapindex {NS}>{'<sitemap/>' * 50_001}</sitemapindex>".encode(), "index.damaged"),
+        (f"<sitemapindex {NS}>{' ' * 52_428_801}</sitemapindex>".encode(), "index.damaged"),
+        (gzip.compress(f"<sitemapindex {NS}>{' ' * 60_000_000}".encode()), "index.damaged"),
+        (gzip.compress(INDEX.encode())[:-9], "index.damaged"),
+        (gzip.compress(INDEX.encode())[:-4] + b"\0\0\0\0", "index.damaged"),
+        (b"\x1f\x8b", "index.damaged"),
+        (b"\x1f\x8b\x08" + b"\0" * 40, "index.damaged"),
+        (INDEX.replace("UTF-8", "no-such").encode(), "index.damaged"),
+        (INDEX.encode()[:-40] + b"\xff" + INDEX.encode()[-40:], "index.damaged"),
+    ],
+)
 def test_a_hostile_index(tmp_path, data, code):
     path = tmp_path / "a.xml"
     path.write_bytes(data)
@@ -180,28 +206,48 @@ def test_a_host_cannot_leave_the_state_folder(tmp_path, host):
 # where requests may go
 
 
-@pytest.mark.parametrize(("given", "expected"), [
-    (None, "https://api.example/v4"),
-    ("https://proxy.example", "https://proxy.example/v4"),
-    ("https://proxy.example/", "https://proxy.example/v4"),
-    ("https://proxy.example/x/y/", "https://proxy.example/x/y"),
-    ("http://127.0.0.1:81", "http://127.0.0.1:81/v4"),
-    ("http://127.9.9.9", "http://127.9.9.9/v4"),
-    ("http://localhost:81/", "http://localhost:81/v4"),
-    ("http://[::1]:81", "http://[::1]:81/v4"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        (None, "https://api.example/v4"),
+        ("https://proxy.example", "https://proxy.example/v4"),
+        ("https://proxy.example/", "https://proxy.example/v4"),
+        ("https://proxy.example/x/y/", "https://proxy.example/x/y"),
+        ("http://127.0.0.1:81", "http://127.0.0.1:81/v4"),
+        ("http://127.9.9.9", "http://127.9.9.9/v4"),
+        ("http://localhost:81/", "http://localhost:81/v4"),
+        ("http://[::1]:81", "http://[::1]:81/v4"),
+    ],
+)
 def test_endpoints(given, expected):
     assert endpoint(given, "https://api.example/v4") == expected
 
 
-@pytest.mark.parametrize("given", [
-    "http://api.example/", "http://localhost.evil.example/", "http://127.0.0.1.evil.example/",
-    "http://127.0.0.1@evil.example/", "http://evil.example#@127.0.0.1/", "ftp://127.0.0.1/",
-    "http://evil.example\\@127.0.0.1/", "http://0.0.0.0/", "http://10.0.0.1/", "//127.0.0.1/",
-    "https://a.example/?key=1", "https://a.example/#x", "https://", "", "127.0.0.1:80",
-    "http://2130706433.evil/", "http://127.0.0.1\t/", "http://[::2]/", "http://0x7f.1/",
-    "http://localhost:99999/",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "given",
+    [
+        "http://api.example/",
+        "http://localhost.evil.example/",
+        "http://127.0.0.1.evil.example/",
+        "http://127.0.0.1@evil.example/",
+        "http://evil.example#@127.0.0.1/",
+        "ftp://127.0.0.1/",
+        "http://evil.example\\@127.0.0.1/",
+        "http://0.0.0.0/",
+        "http://10.0.0.1/",
+        "//127.0.0.1/",
+        "https://a.example/?key=1",
+        "https://a.example/#x",
+        "https://",
+        "",
+        "127.0.0.1:80",
+        "http://2130706433.evil/",
+        "http://127.0.0.1\t/",
+        "http://[::2]/",
+        "http://0x7f.1/",
+        "http://localhost:99999/",
+    ],
+)
 def test_endpoints_that_are_refused(site, tmp_path, monkeypatch, given):
     monkeypatch.setenv("URLSET_INDEXNOW_KEY", INDEXNOW_KEY)
     with pytest.raises(urlset.ConfigError) as caught:
@@ -217,9 +263,7 @@ def test_one_endpoint_for_several_engines_only_on_loopback(site):
     assert caught.value.code == "announce.options" and "ENGINE=URL" in str(caught.value)
 
 
-def test_a_proxy_does_not_see_what_goes_to_this_machine(
-    site, engine, other, tmp_path, monkeypatch
-):
+def test_a_proxy_does_not_see_what_goes_to_this_machine(site, engine, other, tmp_path, monkeypatch):
     monkeypatch.setenv("URLSET_INDEXNOW_KEY", INDEXNOW_KEY)
     for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY"):
         monkeypatch.setenv(name, other.url)
@@ -243,12 +287,29 @@ def test_a_proxy_is_used_for_what_leaves_the_machine(site, other, tmp_path, monk
 # addresses: the quick check says what the thorough one says
 
 
-@pytest.mark.parametrize("url", [
-    "https://a.example", "https://a.example/", "https://a.example?x", "https://a.example/?/?",
-    "HTTPS://A.Example:443/b", "http://a.example:80/", "http://a.example:443/", "https://[::1]/x",
-    "https://a.example:/", "https://a.example//b//c", "https://a/[x]", "https://a.example./",
-    "https://a@b/", "https:////", "https://?", "https://a.example:port/", "x", "",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://a.example",
+        "https://a.example/",
+        "https://a.example?x",
+        "https://a.example/?/?",
+        "HTTPS://A.Example:443/b",
+        "http://a.example:80/",
+        "http://a.example:443/",
+        "https://[::1]/x",
+        "https://a.example:/",
+        "https://a.example//b//c",
+        "https://a/[x]",
+        "https://a.example./",
+        "https://a@b/",
+        "https:////",
+        "https://?",
+        "https://a.example:port/",
+        "x",
+        "",
+    ],
+)
 def test_two_checks_agree(url):
     parts, found = split(url), place(url)
     assert (parts is None) == (found is None)
@@ -261,23 +322,26 @@ def test_two_checks_agree(url):
 # options
 
 
-@pytest.mark.parametrize(("options", "code", "words"), [
-    ({}, "announce.options", "--to"),
-    ({"to": "yahoo"}, "announce.engine", "--to bing"),
-    ({"to": "ping"}, "announce.engine", "dead"),
-    ({"to": "altavista"}, "announce.engine", "choose from robots"),
-    ({"to": "indexnow"}, "announce.options", "--changes"),
-    ({"to": "indexnow", "changes": "a", "urls": "b"}, "announce.options", "one of them"),
-    ({"to": "bing", "status": True}, "announce.options", "google"),
-    ({"to": "bing", "check": True}, "announce.options", "robots"),
-    ({"to": "yandex", "timeout": 0}, "announce.options", "--timeout"),
-    ({"to": "yandex", "timeout": float("nan")}, "announce.options", "--timeout"),
-    ({"to": "yandex", "retries": -1}, "announce.options", "--retries"),
-    ({"to": "yandex", "max_wait": float("inf")}, "announce.options", "--max-wait"),
-    ({"to": "yandex", "endpoint": {"altavista": "x"}}, "announce.options", "--endpoint"),
-    ({"to": ["bing", "yandex"], "key_file": "x"}, "announce.options", "--key-file ENGINE="),
-    ({"to": ["bing", "yandex"], "property": "x"}, "announce.options", "--property ENGINE="),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("options", "code", "words"),
+    [
+        ({}, "announce.options", "--to"),
+        ({"to": "yahoo"}, "announce.engine", "--to bing"),
+        ({"to": "ping"}, "announce.engine", "dead"),
+        ({"to": "altavista"}, "announce.engine", "choose from robots"),
+        ({"to": "indexnow"}, "announce.options", "--changes"),
+        ({"to": "indexnow", "changes": "a", "urls": "b"}, "announce.options", "one of them"),
+        ({"to": "bing", "status": True}, "announce.options", "google"),
+        ({"to": "bing", "check": True}, "announce.options", "robots"),
+        ({"to": "yandex", "timeout": 0}, "announce.options", "--timeout"),
+        ({"to": "yandex", "timeout": float("nan")}, "announce.options", "--timeout"),
+        ({"to": "yandex", "retries": -1}, "announce.options", "--retries"),
+        ({"to": "yandex", "max_wait": float("inf")}, "announce.options", "--max-wait"),
+        ({"to": "yandex", "endpoint": {"altavista": "x"}}, "announce.options", "--endpoint"),
+        ({"to": ["bing", "yandex"], "key_file": "x"}, "announce.options", "--key-file ENGINE="),
+        ({"to": ["bing", "yandex"], "property": "x"}, "announce.options", "--property ENGINE="),
+    ],
+)
 def test_wrong_options(site, options, code, words):
     with pytest.raises(urlset.ConfigError) as caught:
         urlset.announce(site, **options)
