@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from ..errors import AnnounceError, PublishError
+from ..errors import AnnounceError, ConfigError, PublishError
 from .address import check_page, host_of
 from .http import JSON, Again, Answer, Http, Request, Stopped, retry_after
 from .journal import Journal
@@ -21,6 +21,7 @@ from .report import Outcome
 from .secrets import find_key
 from .session import Session
 from .spool import Spool, fill_spool
+from .target import Target
 
 ENDPOINT = "https://api.indexnow.org/indexnow"
 VARIABLE = "URLSET_INDEXNOW_KEY"
@@ -262,7 +263,7 @@ def prepare(session: Session) -> Callable[[], None]:
     endpoint = session.endpoint("indexnow", ENDPOINT)
     key = _find(session, session.key_file("indexnow") or _own_key_file(session))
     spool = session.open(Spool())
-    allowed, why = _scope(options, target.host)
+    allowed, why = _scope(options, target)
     fill_spool(session, spool, "indexnow", allowed=allowed, why=why)
     _guard(session, spool)
     journal = session.open(
@@ -317,9 +318,20 @@ def _report(session: Session, tallies: list[_Tally]) -> None:
         )
 
 
-def _scope(options: Options, own: str) -> tuple[Callable[[str, str], bool], str]:
-    """For which URLs the key may be used, and what to say of the others (section 4)."""
+def _scope(options: Options, target: Target) -> tuple[Callable[[str, str], bool], str]:
+    """For which URLs the key may be used, and what to say of the others (section 4).
+
+    Raises:
+        ConfigError: ``indexnow.unknown_site``: nobody but the data tells the host.
+    """
+    own = target.host
     if options.key_location is None:
+        if target.derived and options.hosts == frozenset():
+            raise ConfigError(
+                f"only addresses inside of the index tell that the site is {own}: give"
+                " --sitemap-url, for engines will fetch the key from that host",
+                code="indexnow.unknown_site",
+            )
         return (
             lambda host, _path: options.allows(host, own),
             f"of another host than {own}, and engines would fetch the key from it;"

@@ -41,7 +41,8 @@ class Journal:
         engine: names the file.
         endpoint: what one endpoint accepted says nothing about another.
         feed: digest of the feed. A run of the same feed that was not finished is continued.
-        read_only: for a dry run; nothing is made or written.
+        read_only: for a dry run: nothing is made or recorded (SQLite may finish what a killed
+            process left half done).
 
     Raises:
         AnnounceError: ``journal.busy``: another run holds it.
@@ -61,7 +62,7 @@ class Journal:
         try:
             if read_only:
                 known = self.path.exists()
-                where = f"{self.path.resolve().as_uri()}?mode=ro" if known else ":memory:"
+                where = f"{self.path.resolve().as_uri()}?mode=rw" if known else ":memory:"
             else:
                 folder.mkdir(parents=True, exist_ok=True)
                 self._hold(folder / f"{engine}.lock")
@@ -148,7 +149,7 @@ class Journal:
             if ("run",) not in names or ("accepted",) not in names:
                 return
         else:
-            self._db.execute("PRAGMA synchronous=FULL")
+            self._db.execute("PRAGMA synchronous=EXTRA")
             self._db.executescript(_SCHEMA)
             self._db.execute("BEGIN IMMEDIATE")
             self._db.execute("DELETE FROM run WHERE abs(? - started) > ?", (now, FORGOTTEN))

@@ -172,7 +172,10 @@ def _replace(path: Path, text: bytes, *, fresh: bool) -> None:
                 os.umask(umask)
                 os.fchmod(handle, 0o666 & ~umask)
             else:
-                os.fchmod(handle, path.stat().st_mode & 0o7777)
+                before = path.stat()
+                with contextlib.suppress(PermissionError):  # only root may give a file away
+                    os.fchown(handle, before.st_uid, before.st_gid)
+                os.fchmod(handle, before.st_mode & 0o7777)
             file.write(text)
             file.flush()
             os.fsync(handle)

@@ -30,6 +30,7 @@ class Target:
         urls: how many URLs are live; ``None`` where nobody has counted them.
         state: the folder in which ``announce`` keeps its journal and keys.
         folder: where the files are, ``None`` for an address.
+        derived: the site is known from nothing but addresses inside of an index: from data.
         many_hosts: the set was built for many hosts (``{host}`` in its address).
     """
 
@@ -39,6 +40,7 @@ class Target:
     state: Path
     folder: Path | None = None
     many_hosts: bool = False
+    derived: bool = False
 
     @property
     def host(self) -> str:
@@ -174,4 +176,11 @@ def _from_files(path: Path, folder: Path, states: Path, sitemap_url: str | None)
         check_page(address, what="the address of an index")
         addresses.append(address)
     site = origin_of(check_page(addresses[0], what="the address of an index"))
-    return Target(f"{site}/", tuple(addresses), None, states / "announce", folder)
+    return Target(
+        f"{site}/",
+        tuple(addresses),
+        None,
+        states / "announce",
+        folder,
+        derived=sitemap_url is None,
+    )

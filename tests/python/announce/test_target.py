@@ -113,6 +113,18 @@ def test_an_index_of_anybody(tmp_path, packed):
     assert given.indexes == (f"https://b.example/x/{name}",)
 
 
+def test_an_index_does_not_choose_the_host_that_learns_the_key(tmp_path, engine, monkeypatch):
+    monkeypatch.setenv("URLSET_INDEXNOW_KEY", INDEXNOW_KEY)
+    (tmp_path / "a.xml").write_text(INDEX)
+    urls = write_list(tmp_path / "u.txt", [page(1, "a.example")])
+    tell = {"to": "indexnow", "urls": urls, "endpoint": engine.url}
+    with pytest.raises(urlset.ConfigError) as caught:
+        urlset.announce(tmp_path / "a.xml", **tell)
+    assert caught.value.code == "indexnow.unknown_site" and engine.asked == []
+    assert urlset.announce(tmp_path / "a.xml", sitemap_url="https://a.example/", **tell).ok
+    assert len(engine.asked) == 1
+
+
 def test_a_folder_of_anybody(tmp_path):
     (tmp_path / "a.xml").write_text(INDEX)
     (tmp_path / "b.xml").write_text(INDEX)
