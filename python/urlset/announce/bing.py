@@ -163,7 +163,7 @@ def _submit_urls(session: Session, bing: Bing, spool: Spool, journal: Journal, h
     quota = 0
     try:
         quota = _quota(bing.call(bing.quota()))
-        while sent < quota and (batch := list(islice(fresh, min(BATCH, quota - sent)))):
+        while batch := list(islice(fresh, min(BATCH, quota - sent))):
             bing.call(bing.submit_urls(batch))
             journal.record(batch)
             sent += len(batch)

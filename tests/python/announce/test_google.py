@@ -328,10 +328,10 @@ def test_a_bad_account(site, engine, account, change):
 
 def test_the_quota_is_kept():
     """20 a second and 200 a minute, on a clock of its own."""
-    from urlset.announce.google import Pace
+    from urlset.announce.google import PER_MINUTE, PER_SECOND, Pace
 
     now, sent = 0.0, []
-    pace = Pace((20, 1.0), (200, 60.0), clock=lambda: now)
+    pace = Pace((PER_SECOND, 1.0), (PER_MINUTE, 60.0), clock=lambda: now)
     for _ in range(1_000):
         now += pace.delay()
         sent.append(now)
