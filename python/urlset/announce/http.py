@@ -330,7 +330,7 @@ class Http:
             why = "its certificate cannot be trusted" if bad_tls else "cannot connect"
             return _Failure(f"{host}: {why}: {text}", final=bad_tls)
         except (httpx.RemoteProtocolError, httpx.ReadError, httpx.WriteError) as error:
-            return _Failure(f"{host} cut the connection: {self._short(error)}")
+            return _Failure(f"{host} broke off or garbled its answer: {self._short(error)}")
         except (httpx.HTTPError, httpx.InvalidURL, ssl.SSLError, OSError, ValueError) as error:
             return _Failure(f"{host}: {type(error).__name__}: {self._short(error)}", final=True)
         except Exception as error:  # noqa: BLE001 - a thread's traceback would show the address

@@ -235,7 +235,8 @@ def announce(
             "code": "announce.interrupted",
             "message": "interrupted; the same command continues where it stopped",
         }
-        click.echo(f"urlset: {error['message']}", err=True)
+        if not any(o.code and o.code.endswith(".interrupted") for o in report.outcomes):
+            click.echo(f"urlset: error: {error['message']} [{error['code']}]", err=True)
     finally:
         signal.signal(signal.SIGTERM, before)
         if json_ is not None:

@@ -239,6 +239,15 @@ def test_a_redirect_is_not_followed(site, engine, other, tmp_path, status):
     assert_no_key(str(report.to_dict()))
 
 
+@pytest.mark.parametrize("location", ["https://a/\x1b[31m", "http://[::1", "x" * 9_000, "//"])
+def test_a_redirect_to_nonsense(site, engine, tmp_path, location):
+    engine.says(Reply(301, headers={"Location": location}))
+    report = tell(site, engine, write_list(tmp_path / "u.txt", [page(1)]))
+    (outcome,) = report.outcomes
+    assert outcome.code in ("indexnow.redirect", "indexnow.unanswered")
+    assert outcome.detail.isprintable() and len(outcome.detail) < 500
+
+
 def test_several_hosts_are_grouped(site, engine, tmp_path):
     hosts = [f"h{i}.example.com" for i in range(60)]
     urls = [page(n, host) for n in range(50) for host in hosts]
