@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from ._core import __version__
 from .announce import announce  # the function, which imports its modules when it is called
+from .build import build
 from .errors import (
     AnnounceError,
     ConfigError,
@@ -13,6 +14,7 @@ from .errors import (
     PublishError,
     RejectLimitError,
 )
+from .report import Report
 
 if TYPE_CHECKING:
     from .announce import AnnounceReport
@@ -26,8 +28,10 @@ __all__ = [
     "InputError",
     "PublishError",
     "RejectLimitError",
+    "Report",
     "__version__",
     "announce",
+    "build",
 ]
 
 

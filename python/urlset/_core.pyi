@@ -1,1 +1,36 @@
+"""The Rust core."""
+
+from collections.abc import Callable, Sequence
+from os import PathLike
+from typing import Any, final
+
 __version__: str
+
+@final
+class Progress:
+    """How far a build has come."""
+
+    def __new__(cls) -> Progress: ...
+    @property
+    def rows(self) -> int: ...
+    @property
+    def urls(self) -> int: ...
+    @property
+    def shards(self) -> int: ...
+    @property
+    def bytes(self) -> int: ...
+
+def build(
+    config_json: str,
+    sources: Sequence[tuple[str, Any]],
+    folder: str | PathLike[str],
+    rejects: str | PathLike[str],
+    progress: Progress,
+    *,
+    encoder: Callable[[object], bytes] | int | None = None,
+    live: str = "{}",
+    tick: Callable[[], object] | None = None,
+) -> str: ...
+def choose(config_json: str, names: Sequence[str], kinds: str) -> tuple[list[str], str]: ...
+def look(config_json: str, path: str) -> tuple[list[str], str]: ...
+def preview(config_json: str, name: str, object: Any, most: int) -> str: ...

@@ -13,10 +13,13 @@ the Rust core) where there is none. ISA-L's bytes may differ between CPU familie
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 try:
     from isal import igzip_lib
 except ImportError:  # no wheel for this platform
-    igzip_lib = None
+    igzip_lib: Any = None  # type: ignore[no-redef] # a module or nothing
 
 #: what ``--level`` means: the level of ISA-L, of libdeflate where ISA-L is missing
 LEVELS = {"fast": (1, 1), "default": (2, 1), "best": (None, 9)}
@@ -29,3 +32,17 @@ def encoder_name() -> str:
     from isal import __version__
 
     return f"ISA-L, isal {__version__}"
+
+
+def encoder(level: str) -> Callable[[object], bytes] | int:
+    """What the core compresses with: ISA-L as a callable, or a level of libdeflate."""
+    isal, libdeflate = LEVELS[level]
+    if igzip_lib is None or isal is None:
+        return libdeflate
+    compress, gzip, memory = igzip_lib.compress, igzip_lib.COMP_GZIP, igzip_lib.MEM_LEVEL_LARGE
+
+    def one_shard(shard: object) -> bytes:
+        packed: bytes = compress(shard, isal, gzip, memory)
+        return packed
+
+    return one_shard

@@ -10,6 +10,16 @@
 //! [`pipeline`] is the only module that knows all stages and the threads. The
 //! index and the publication are the caller's (the Python package `urlset`).
 
+#![deny(unsafe_code)]
+
+pub mod config;
 pub mod error;
+pub mod pipeline;
+pub mod read;
+pub mod render;
+pub mod shard;
+pub mod simd;
+pub mod unique;
+pub mod write;
 
 pub use error::{Error, Kind, Position, Result};

@@ -1,16 +1,20 @@
 //! The Python module `urlset._core`: each function extracts, detaches, calls the core once, converts.
+
+mod buffer;
+mod error;
+mod run;
+
 use pyo3::prelude::*;
 
 #[pymodule]
 mod _core {
     use super::*;
 
-    /// The version of the package.
     #[pymodule_export]
-    const __version__: &str = env!("CARGO_PKG_VERSION");
+    use super::run::{Progress, build, choose, look, preview};
 
     #[pymodule_init]
-    fn init(_m: &Bound<'_, PyModule>) -> PyResult<()> {
-        Ok(())
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", env!("CARGO_PKG_VERSION"))
     }
 }

@@ -1,0 +1,266 @@
+"""The tables and the chart, made from the JSON files of the benches and from nothing else.
+
+    python benches/report.py benches/results/*.json --into docs/benchmarks.md \\
+        --svg benches/results/throughput.svg
+
+--into replaces what stands between the two comments `<!-- benches: begin -->` and
+`<!-- benches: end -->` of a Markdown file.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import chart
+
+Told = dict[str, Any]
+BEGIN, END = "<!-- benches: begin -->", "<!-- benches: end -->"
+MIB = 1 << 20
+
+
+def throughput_table(run: Told) -> str:
+    """Every contestant of a run, the fastest first; at the end who failed, with the reason."""
+    lines = [
+        "| what | rows | wall s, median | rows/s | CPU s | peak MiB "
+        "| time, urlset = 1 | time, igzip = 1 |",
+        "|---|--:|--:|--:|--:|--:|--:|--:|",
+    ]
+    for result in ranked(run):
+        own = rate(run, "urlset-csv-gz" if result["gzip"] else "urlset-csv-plain")
+        limit = rate(run, "igzip")
+        speed = result["rows_per_second"]
+        label = f"**{result['label']}**" if result["group"] == "urlset" else result["label"]
+        cells = [
+            label,
+            _rows(result["rows"]),
+            f"{result['wall']:.2f}",
+            _significant(speed),
+            f"{result['cpu']:.2f}",
+            f"{result['peak_rss'] / MIB:,.0f}",
+            _ratio(own, speed),
+            _ratio(limit, speed),
+        ]
+        lines.append("| " + " | ".join(cells) + " |")
+    for result in run["results"]:
+        if result["failed"]:
+            lines.append(f"| {result['label']} | | not measured: {result['failed']} | | | | | |")
+    return "\n".join(lines)
+
+
+def ranked(run: Told) -> list[Told]:
+    """What was measured, the fastest first."""
+    measured = [result for result in run["results"] if not result["failed"]]
+    return sorted(measured, key=lambda result: -result["rows_per_second"])
+
+
+def rate(run: Told, key: str) -> float | None:
+    """Rows a second of a contestant; None where it was not measured."""
+    for result in run["results"]:
+        if result["key"] == key and not result["failed"]:
+            return float(result["rows_per_second"])
+    return None
+
+
+def targets_table(told: list[Told]) -> str:
+    """Each target with what was measured, met or not; `told` holds at most one file a bench."""
+    by_bench = {one["bench"]: one for one in told}
+    lines = ["| target | measured | target | moonshot | |", "|---|--:|--:|--:|---|"]
+    for label, measure, limit, moonshot, unit, at_least in _targets():
+        value = measure(by_bench)
+        sign = "≥ " if at_least else "≤ "
+        if value is None:
+            verdict, shown = "not measured", ""
+        else:
+            shown = f"{value:,.2f}{unit}" if value < 10 else f"{value:,.0f}{unit}"
+            if at_least:
+                verdict = _verdict(value >= limit, value >= moonshot)
+            else:
+                verdict = _verdict(value <= limit, value <= moonshot)
+        goals = f"{sign}{limit:g}{unit} | {sign}{moonshot:g}{unit}"
+        lines.append(f"| {label} | {shown} | {goals} | {verdict} |")
+    return "\n".join(lines)
+
+
+def _verdict(met: bool, moonshot: bool) -> str:
+    if moonshot:
+        return "**moonshot met**"
+    return "met" if met else "**not met**"
+
+
+Target = tuple[str, Callable[[dict[str, Told]], float | None], float, float, str, bool]
+
+
+def _targets() -> list[Target]:
+    """Label, how it is measured, target, moonshot, unit, whether more is better."""
+    return [
+        ("CSV to gzip, time / `igzip -1`", _times("igzip", "urlset-csv-gz"), 1.5, 1.0, "", False),
+        (
+            "Parquet to gzip, time / `igzip -1`",
+            _times("igzip", "urlset-parquet-gz"), 1.5, 1.0, "", False,
+        ),
+        (
+            "CSV to gzip against Polars + igzip",
+            _times("urlset-csv-gz", "polars-gz"), 4, 7, " x", True,
+        ),
+        (
+            "CSV to gzip against xml-sitemap-writer",
+            _times("urlset-csv-gz", "xml-sitemap-writer"), 25, 40, " x", True,
+        ),
+        (
+            "CSV to gzip against sitemap.js with gzip",
+            _times("urlset-csv-gz", "sitemapjs-gz"), 300, 700, " x", True,
+        ),
+        ("CSV to plain, time / `cp`", _times("cp", "urlset-csv-plain"), 2.0, 1.2, "", False),
+        (
+            "CSV to plain, time / `cp` and fsync (urlset fsyncs too)",
+            _times("cp-sync", "urlset-csv-plain"), 2.0, 1.2, "", False,
+        ),
+        ("peak memory, CSV, largest of the sizes below", _peak("csv"), 256, 128, " MiB", False),
+        (
+            "peak memory, Parquet, largest of the sizes below",
+            _peak("parquet"), 384, 256, " MiB", False,
+        ),
+        ("`--duplicates drop`, time / `keep`", _field("duplicates", "ratio"), 1.3, 1.1, "", False),
+        (
+            "publication of 1,000 shards, share of the whole",
+            _field("publish", "share_percent"), 10, 3, " %", False,
+        ),
+        ("cost of all checks", _field("checks", "cost_percent"), 15, 5, " %", False),
+    ]  # fmt: skip
+
+
+def _times(faster: str, slower: str) -> Callable[[dict[str, Told]], float | None]:
+    """How many times the time of `faster` the contestant `slower` takes for the same rows."""
+
+    def measured(by_bench: dict[str, Told]) -> float | None:
+        run = by_bench.get("run", {"results": []})
+        first, second = rate(run, faster), rate(run, slower)
+        return first / second if first and second else None
+
+    return measured
+
+
+def _peak(source: str) -> Callable[[dict[str, Told]], float | None]:
+    def measured(by_bench: dict[str, Told]) -> float | None:
+        results = by_bench.get("memory", {"results": []})["results"]
+        peaks = [one["peak_rss"] for one in results if one["takes"] == source]
+        return max(peaks) / MIB if peaks else None
+
+    return measured
+
+
+def _field(bench: str, name: str) -> Callable[[dict[str, Told]], float | None]:
+    return lambda by_bench: by_bench[bench][name] if bench in by_bench else None
+
+
+def memory_table(memory: Told) -> str:
+    """Peak memory and time by rows, one line an input format."""
+    sizes = sorted({one["rows"] for one in memory["results"]})
+    lines = [
+        "| peak MiB (wall s) at rows | " + " | ".join(_rows(size) for size in sizes) + " |",
+        "|---|" + "--:|" * len(sizes),
+    ]
+    for takes, name in (("csv", "CSV"), ("parquet", "Parquet")):
+        cells = []
+        for size in sizes:
+            found = [
+                one for one in memory["results"] if (one["takes"], one["rows"]) == (takes, size)
+            ]
+            peaks = (f"{one['peak_rss'] / MIB:,.0f} ({one['wall']:.1f})" for one in found)
+            cells.append(next(peaks, ""))
+        lines.append(f"| {name} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def document(told: list[Told]) -> str:
+    """All tables, each with its machine and the command that repeats it."""
+    by_bench = {one["bench"]: one for one in told}
+    parts = ["### Targets", targets_table(told)]
+    if "run" in by_bench:
+        run = by_bench["run"]
+        parts += [f"### Throughput, {_rows(run['rows'])} rows", _origin(run), throughput_table(run)]
+        versions = {one["version"]: None for one in ranked(run)}
+        maker = (
+            f" The finished shards were written by {run['shards_by']}." if run["shards_by"] else ""
+        )
+        parts.append("Versions: " + "; ".join(versions) + "." + maker)
+    if "memory" in by_bench:
+        parts += ["### Memory", _origin(by_bench["memory"]), memory_table(by_bench["memory"])]
+    for bench, title in (("duplicates", "Duplicates"), ("publish", "Publication")):
+        if bench in by_bench:
+            parts += [f"### {title}", _origin(by_bench[bench]), by_bench[bench]["says"]]
+    return "\n\n".join(parts)
+
+
+def _origin(told: Told) -> str:
+    machine = told["machine"]
+    return (
+        f"`{told['command']}` on {told['date']}: {machine['cpu']}, {machine['cores']} cores, "
+        f"{machine['memory_gib']} GiB, {machine['system']} {machine['kernel']}."
+    )
+
+
+def _rows(count: int) -> str:
+    if count % 1_000_000 == 0:
+        return f"{count // 1_000_000} M"
+    return f"{count // 1_000} k" if count % 1_000 == 0 else f"{count:,}"
+
+
+def _significant(number: float) -> str:
+    """Three significant digits: a fourth would be noise."""
+    digits = len(str(int(number)))
+    return f"{round(number, 3 - digits):,.0f}"
+
+
+def _ratio(reference: float | None, own: float) -> str:
+    if reference is None:
+        return ""
+    ratio = reference / own
+    return f"{ratio:.2f}" if ratio < 10 else f"{ratio:,.0f}"
+
+
+def insert(page: str, tables: str) -> str:
+    """The page with the tables between its two comments; ValueError where it lacks them."""
+    if page.count(BEGIN) != 1 or page.count(END) != 1:
+        raise ValueError(f"the page needs one {BEGIN} and one {END}")
+    before, rest = page.split(BEGIN)
+    return f"{before}{BEGIN}\n{tables}\n{END}{rest.split(END)[1]}"
+
+
+def main() -> None:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("results", type=Path, nargs="+", metavar="RESULT.json")
+    parser.add_argument("--into", type=Path, metavar="PAGE.md")
+    parser.add_argument("--svg", type=Path, metavar="CHART.svg")
+    options = parser.parse_args()
+    try:
+        told = [json.loads(path.read_text(encoding="utf-8")) for path in options.results]
+    except (OSError, ValueError) as error:
+        sys.exit(f"report: {error}")
+    benches = [one["bench"] for one in told]
+    if len(set(benches)) < len(benches):
+        sys.exit("report: two files of the same bench")
+    tables = document(told)
+    try:
+        if options.into:
+            page = options.into.read_text(encoding="utf-8")
+            options.into.write_text(insert(page, tables), encoding="utf-8")
+        else:
+            print(tables)
+    except (OSError, ValueError) as error:
+        sys.exit(f"report: {options.into}: {error}")
+    if options.svg:
+        runs = [one for one in told if one["bench"] == "run"]
+        if not runs:
+            sys.exit("report: --svg needs the JSON of run.py")
+        options.svg.write_text(chart.svg(ranked(runs[0]), runs[0]["machine"]), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

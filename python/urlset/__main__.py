@@ -1,0 +1,5 @@
+"""``python -m urlset``."""
+
+from .cli import main
+
+main()

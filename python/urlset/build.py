@@ -1,0 +1,351 @@
+"""``urlset.build``: wires source, core, index and publication."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import resource
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import fields
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from . import _core
+from .config import Options, SetTable, load, make_options, make_sets, parse_percent
+from .errors import DataError, Error, RejectLimitError
+from .gzip import encoder
+from .index import Sitemap, render_indexes
+from .publish import VERSION, Publication
+from .report import Report, Shard, warnings_of
+from .source import Feed, Source, feeds
+
+if TYPE_CHECKING:
+    from typing import Unpack
+
+    from .config import BuildOptions
+
+#: called about ten times a second while rows are read
+OnProgress = Callable[["_core.Progress", list[Feed]], None]
+
+
+def build(
+    source: Source | Sequence[Source] = (),
+    *,
+    site: str | None = None,
+    out: str | os.PathLike[str] | None = None,
+    config: str | os.PathLike[str] | None = None,
+    on_progress: OnProgress | None = None,
+    **options: Unpack[BuildOptions],
+) -> Report:
+    """Build sitemaps and their index, and publish them to a folder.
+
+    Nothing of what is live changes unless all goes well.
+
+    Args:
+        source: a path (CSV, Parquet, Arrow IPC, JSON Lines; a glob; a folder; ``-``), a URI, an
+            object with ``__arrow_c_stream__``, or a sequence of these, taken one after the other.
+        site: the site that all URLs belong to, ``https://www.shop.example``.
+        out: the folder to publish to.
+        config: a ``urlset.toml``; what is given here goes before what stands there.
+        on_progress: called about ten times a second with the progress and the inputs.
+        options: those of the command line, with underscores; see ``urlset build --help``.
+
+    Returns:
+        What was done; its fields are those of ``--json``.
+
+    Raises:
+        ConfigError: wrong options, a missing or ambiguous column.
+        InputError: an input is missing, unreadable or damaged.
+        RejectLimitError: more rows were rejected than ``max_rejects`` allows.
+        DataError: no valid row, duplicates under ``fail``, a set that shrank too far.
+        PublishError: the output cannot be written, or another build holds the folder.
+        KeyboardInterrupt: as soon as the source's current batch returns.
+    """
+    run = Build(Report(version=_core.__version__))
+    given: dict[str, Any] = {"site": site, "out": out, **options}
+    single = isinstance(source, (str, os.PathLike)) or hasattr(source, "__arrow_c_stream__")
+    sources = (source,) if single or not isinstance(source, Sequence) else tuple(source)
+    run.run(sources, given, config, on_progress)
+    return run.report
+
+
+class Build:
+    """One build; its report tells as much as is known, also when it fails."""
+
+    def __init__(self, report: Report) -> None:
+        self.report = report
+        self._started = time.monotonic()
+
+    def run(
+        self,
+        sources: Sequence[Any],
+        given: dict[str, Any],
+        config: str | os.PathLike[str] | None = None,
+        on_progress: OnProgress | None = None,
+    ) -> None:
+        """Does all, and fills in the report."""
+        try:
+            sets = self._sets(sources, given, config)
+            self._run(sets, on_progress)
+        except Error as error:
+            self.report.error = {"code": error.code, "message": str(error)}
+            raise
+        except KeyboardInterrupt:
+            self.report.error = {"code": "interrupted", "message": "stopped by a signal"}
+            raise
+        finally:
+            self.report.seconds = round(time.monotonic() - self._started, 3)
+            usage = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+            self.report.peak_rss = usage if sys.platform == "darwin" else usage * 1024
+
+    def _sets(self, sources: Sequence[Any], given: dict[str, Any], config: Any) -> list[SetTable]:
+        """What is to be built: the sets of a ``urlset.toml``, or one."""
+        options = Options()
+        tables: list[dict[str, Any]] = []
+        inputs: tuple[str, ...] = ()
+        where = "urlset.build"
+        if config is not None:
+            data, tables, inputs = load(Path(config))
+            where = os.fspath(config)
+            options = make_options(options, data, where=where)
+        given = {key: value for key, value in given.items() if value is not None}
+        options = make_options(options, given, where="options").checked()
+        if tables and not sources:
+            sets = make_sets(options, tables, where=where)
+            for table in sets:
+                table.options.checked()
+            return sets
+        return [SetTable(tuple(sources) or inputs, options)]
+
+    def _run(self, sets: list[SetTable], on_progress: OnProgress | None) -> None:
+        options = sets[0].options
+        out = Path(options.out)
+        state = Path(options.state) if options.state is not None else None
+        # inputs are looked at first: nothing is created for a name that was mistyped
+        inputs = [feeds(table.input, table.options) for table in sets]
+        with Publication(out, state) as publication:
+            manifest = publication.manifest()
+            live = _live(manifest, out, _fingerprint(sets))
+            started = time.monotonic()
+            try:
+                for table, feed in zip(sets, inputs, strict=True):
+                    self._build_set(table, feed, publication, live, on_progress)
+            finally:
+                self._keep_rejects(options, publication)
+            self._check(options, manifest)
+            indexes = self._stage_indexes(sets, publication)
+            self.report.timings["build"] = round(time.monotonic() - started, 4)
+            if options.dry_run:
+                return
+            started = time.monotonic()
+            moves = [shard.path for shard in self.report.shards if shard.changed]
+            self._sync_extra(publication)
+            publication.publish(moves + indexes, self._manifest(sets, publication, manifest))
+            self.report.published = True
+            self.report.timings["publish"] = round(time.monotonic() - started, 4)
+
+    def _build_set(
+        self,
+        table: SetTable,
+        inputs: list[Feed],
+        publication: Publication,
+        live: dict[str, dict[str, Any]],
+        on_progress: OnProgress | None,
+    ) -> None:
+        progress = _core.Progress()
+        tick = (lambda: on_progress(progress, inputs)) if on_progress is not None else None
+        rejects = publication.state / f"rejects-{len(self.report.shards)}.new"
+        options = table.options
+        try:
+            text = _core.build(
+                json.dumps(options.core_json()),
+                [(feed.name, feed.stream) for feed in inputs],
+                publication.staging,
+                rejects,
+                progress,
+                encoder=encoder(options.level) if options.gzip else None,
+                live=json.dumps(live),
+                tick=tick,
+            )
+        except Error:
+            self.report.rows += progress.rows
+            raise
+        self._add(json.loads(text))
+
+    def _add(self, outcome: dict[str, Any]) -> None:
+        """Adds the outcome of a set to the report."""
+        report = self.report
+        for key in ("rows", "urls", "rejected", "filtered", "duplicates", "expanded"):
+            setattr(report, key, getattr(report, key) + outcome[key])
+        by_code = report.rejects["by_code"]
+        for code, count in outcome["rejects_by_code"].items():
+            by_code[code] = by_code.get(code, 0) + count
+        notes = {warning.code: warning.count for warning in report.warnings}
+        for code, count in outcome["notes"].items():
+            notes[code] = notes.get(code, 0) + count
+        report.warnings = warnings_of(notes)
+        report.shards += [Shard(**shard) for shard in outcome["shards"]]
+        for chosen in outcome["mapping"]:
+            report.mapping.setdefault(chosen["field"], chosen["from"])
+
+    def _keep_rejects(self, options: Options, publication: Publication) -> None:
+        """Puts the rejects where they belong, also when the build fails."""
+        target = Path(options.rejects or publication.state / "rejects.csv")
+        parts = sorted(publication.state.glob("rejects-*.new"))
+        if not parts:
+            if options.rejects is None:
+                target.unlink(missing_ok=True)  # those of a former build would mislead
+            return
+        from .rejects import keep
+
+        keep(parts, target)
+        self.report.rejects["path"] = str(target)
+
+    def _check(self, options: Options, manifest: dict[str, Any] | None) -> None:
+        """What the data must fulfil before anything is published."""
+        report = self.report
+        limit = options.max_rejects_json()
+        share = limit.get("share")
+        if share is not None and report.rejected > share * report.rows:
+            codes = ", ".join(f"{code} {n}" for code, n in report.rejects["by_code"].items())
+            raise RejectLimitError(
+                f"{report.rejected:,} of {report.rows:,} rows rejected, more than"
+                f" {options.max_rejects} ({codes}); see {report.rejects['path']}; mend the data or"
+                " allow more (--max-rejects)",
+                code="rejects.limit",
+            )
+        if report.urls == 0:
+            why = "there are no rows" if report.rows == 0 else "no row is left to write"
+            raise DataError(
+                f"{why}: an empty sitemap is illegal, so nothing was published"
+                f" ({report.rows:,} rows, {report.rejected:,} rejected,"
+                f" {report.filtered:,} filtered)",
+                code="rows.none",
+            )
+        former = int((manifest or {}).get("urls", 0))
+        shrink = parse_percent("max_shrink", options.max_shrink)
+        if report.urls < former * (1 - shrink):
+            raise DataError(
+                f"{report.urls:,} URLs where {former:,} are live, more than {options.max_shrink}"
+                " fewer: is the input whole? (--max-shrink 100% publishes all the same)",
+                code="publish.shrank",
+            )
+
+    def _stage_indexes(self, sets: list[SetTable], publication: Publication) -> list[str]:
+        """Stages the indexes; their paths, the first one last: it is what crawlers ask for."""
+        options = sets[0].options
+        base = options.folder_url()
+        name = options.name if len(sets) == 1 else _index_of_sets(sets)
+        sitemaps = [Sitemap(base + shard.path, shard.lastmod) for shard in self.report.shards]
+        sitemaps += [Sitemap(url) for url in options.add_sitemap]
+        staged = []
+        for index, text in render_indexes(name, sitemaps, max_sitemaps=options.max_sitemaps):
+            publication.stage(index.path, text)
+            self.report.indexes.append(index)
+            staged.append(index.path)
+        self.report.url = base + self.report.indexes[0].path
+        return staged[::-1]
+
+    def _sync_extra(self, publication: Publication) -> None:
+        """Live files that are kept must be what the manifest says: nothing to do but to look."""
+        for shard in self.report.shards:
+            if not shard.changed and not (publication.out / shard.path).exists():
+                raise DataError(
+                    f"{shard.path} vanished while the build ran; run it again",
+                    code="publish.vanished",
+                )
+
+    def _manifest(
+        self, sets: list[SetTable], publication: Publication, former: dict[str, Any] | None
+    ) -> dict[str, Any]:
+        options = sets[0].options
+        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        before = {entry["path"]: entry for entry in (former or {}).get("shards", ())}
+        shards = []
+        for shard in self.report.shards:
+            same = before.get(shard.path)
+            kept = same is not None and same.get("digest") == shard.digest
+            folder = publication.staging if shard.changed else publication.out
+            shards.append(
+                {
+                    "path": shard.path,
+                    "urls": shard.urls,
+                    "bytes": shard.bytes,
+                    "compressed_bytes": shard.compressed_bytes,
+                    "digest": shard.digest,
+                    "lastmod": shard.lastmod,
+                    "changed_at": same["changed_at"] if kept and same else now,
+                    "mtime_ns": (folder / shard.path).stat().st_mtime_ns,
+                }
+            )
+        return {
+            "manifest": VERSION,
+            "urlset": _core.__version__,
+            "site": options.site,
+            "sitemap_url": options.folder_url(),
+            "config": _fingerprint(sets),
+            "layout": "packed",
+            "urls": self.report.urls,
+            "shards": shards,
+            "indexes": [
+                {"path": index.path, "sitemaps": index.sitemaps, "bytes": index.bytes}
+                for index in self.report.indexes
+            ],
+            "retired": [],
+        }
+
+
+def _index_of_sets(sets: list[SetTable]) -> str:
+    """The name of the index over several sets: ``sitemap``, which no set may then be called."""
+    names = {table.options.name for table in sets}
+    name = "sitemap"
+    while name in names:
+        name += "-all"
+    return name
+
+
+def _fingerprint(sets: list[SetTable]) -> str:
+    """Tells two configurations apart that would write other bytes for the same rows."""
+    idle = {"out", "state", "threads", "rejects", "max_rejects", "max_shrink", "dry_run"}
+    texts = []
+    for table in sets:
+        values = {
+            spec.name: getattr(table.options, spec.name)
+            for spec in fields(Options)
+            if spec.name not in idle
+        }
+        texts.append(json.dumps(values, sort_keys=True, default=str))
+    return hashlib.sha256("\n".join(texts).encode()).hexdigest()[:32]
+
+
+def _live(
+    manifest: dict[str, Any] | None, out: Path, fingerprint: str
+) -> dict[str, dict[str, Any]]:
+    """The live shards that the build may leave as they are: those that nobody changed by hand.
+
+    Under another configuration (another encoder's level, say) all is written anew.
+    """
+    if manifest is None or manifest.get("config") != fingerprint:
+        return {}
+    if manifest.get("urlset") != _core.__version__:
+        return {}
+    live = {}
+    for entry in manifest.get("shards", ()):
+        try:
+            stat = (out / entry["path"]).stat()
+            unchanged = (stat.st_size, stat.st_mtime_ns) == (
+                entry["compressed_bytes"],
+                entry["mtime_ns"],
+            )
+            if unchanged:
+                live[entry["path"]] = {
+                    "digest": entry["digest"],
+                    "compressed_bytes": entry["compressed_bytes"],
+                }
+        except (OSError, KeyError):
+            continue  # gone, or from a manifest that says less: it is written anew
+    return live

@@ -1,0 +1,230 @@
+"""``urlset build``."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import MISSING, fields
+from pathlib import Path
+from typing import Any, NoReturn
+
+import click
+
+from ..build import Build, OnProgress
+from ..config import Options
+from ..report import Report
+from . import one_line
+
+EXAMPLES = """\b
+Examples:
+  urlset build products.csv --site https://www.shop.example --out sitemaps
+  urlset build 'exports/*.parquet' --site https://www.shop.example --out sitemaps \\
+      --loc product_url --lastmod updated_at --where in_stock=true
+  zcat feed.csv.gz | urlset build - --site https://www.shop.example --out sitemaps \\
+      --loc-template 'https://www.shop.example/p/{slug}-{id}'
+  urlset build --config urlset.toml --duplicates drop --json report.json
+
+Without INPUT the input, and all else, comes from urlset.toml (urlset init writes one).
+Rows count from 1, the header not included.
+
+\b
+Exit status: 0 published; 1 the data says no, nothing was published; 2 wrong options;
+3 input damaged or output not writable; 130, 143 stopped by a signal.
+"""
+
+
+class _Sections(click.Command):
+    """Options under the headings of the table in :mod:`urlset.config`."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        sections: dict[str, list[tuple[str, str]]] = {}
+        names = {spec.name: spec.metadata["section"] for spec in fields(Options)}
+        for param in self.get_params(ctx):
+            record = param.get_help_record(ctx)
+            if record is not None:
+                sections.setdefault(names.get(param.name or "", "Run"), []).append(record)
+        for title, records in sections.items():
+            with formatter.section(title):
+                formatter.write_dl(records)
+
+
+def _options() -> list[click.Parameter]:
+    """One option a field of :class:`Options`."""
+    params: list[click.Parameter] = []
+    for spec in fields(Options):
+        about = spec.metadata
+        default = spec.default if spec.default is not MISSING else None
+        name = spec.name.replace("_", "-")
+        shown = about["help"]
+        kind: Any = click.Choice(about["choices"]) if about["choices"] else str
+        if spec.type in ("int", "int | None"):
+            kind = int
+        if isinstance(default, bool):
+            flag = f"--{name}/--no-{name}" if default else f"--{name}"
+            params.append(click.Option([flag], is_flag=True, default=None, help=shown))
+            continue
+        if isinstance(default, (int, str)) and default != "" and "[" not in shown:
+            shown = f"{shown.removesuffix('.')} [{default}]."
+        params.append(
+            click.Option(
+                [f"--{name}"],
+                type=kind,
+                default=None,
+                multiple=str(spec.type).startswith("tuple"),
+                metavar=about["metavar"],
+                help=shown,
+            )
+        )
+    return params
+
+
+def _run(
+    inputs: tuple[str, ...], config: Path | None, json_path: str | None, quiet: bool, **given: Any
+) -> None:
+    if config is None and not inputs and Path("urlset.toml").is_file():
+        config = Path("urlset.toml")
+    given = {key: value for key, value in given.items() if value not in (None, ())}
+    run = Build(Report(version=_version()))
+    try:
+        with _signals(run, json_path), _progress(quiet) as on_progress:
+            run.run(inputs, given, config, on_progress)
+    finally:
+        _write_json(run.report, json_path)
+    if not quiet and json_path != "-":
+        _summary(run.report, dry_run=bool(given.get("dry_run")))
+
+
+build = _Sections(
+    "build",
+    callback=_run,
+    params=[
+        click.Argument(["inputs"], nargs=-1, metavar="[INPUT]..."),
+        *_options(),
+        click.Option(
+            ["--config"], type=click.Path(path_type=Path), metavar="FILE",
+            help="Options from a urlset.toml [./urlset.toml where no INPUT is given].",
+        ),
+        click.Option(
+            ["--json", "json_path"], metavar="PATH|-", help="Write the report as JSON; - is stdout."
+        ),
+        click.Option(["--quiet"], is_flag=True, help="Print errors only."),
+    ],
+    short_help="turn a catalog into sitemaps and publish them",
+    help="Turn a catalog into sitemaps and their index, and publish them to a folder.\n\n"
+    "INPUT is CSV, Parquet, Arrow IPC or JSON Lines: files, globs, folders, URIs, or - for"
+    " standard input. Columns are found by name where no option names them. Nothing of what is"
+    " live changes unless all goes well.",
+    epilog=EXAMPLES,
+)  # fmt: skip
+
+
+def _version() -> str:
+    from .. import __version__
+
+    return __version__
+
+
+@contextmanager
+def _signals(run: Build, json_path: str | None) -> Iterator[None]:
+    """SIGINT and SIGTERM end the command within half a second, whatever a stage waits for."""
+
+    def leave(number: int) -> NoReturn:
+        run.report.error = {"code": "interrupted", "message": "stopped by a signal"}
+        _write_json(run.report, json_path)
+        # a source that does not return cannot be waited for; the next build cleans up
+        os._exit(128 + number)
+
+    def stop(number: int, _frame: object) -> None:
+        timer = threading.Timer(0.3, leave, [number])
+        timer.daemon = True
+        timer.start()
+        for held in before:
+            signal.signal(held, signal.SIG_IGN)
+        raise _Stopped(128 + number)
+
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    for number in before:
+        signal.signal(number, stop)
+    try:
+        yield
+    except _Stopped as stopped:
+        click.echo("urlset: stopped; nothing was published", err=True)
+        _write_json(run.report, json_path)
+        sys.stdout.flush()
+        os._exit(stopped.status)
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+class _Stopped(KeyboardInterrupt):
+    def __init__(self, status: int) -> None:
+        super().__init__()
+        self.status = status
+
+
+def _write_json(report: Report, path: str | None) -> None:
+    if path is None:
+        return
+    text = json.dumps(report.to_dict(), indent=1)
+    if path == "-":
+        click.echo(text)
+        return
+    from ..errors import PublishError
+
+    try:
+        Path(path).write_text(text + "\n", encoding="utf-8")
+    except OSError as error:
+        raise PublishError(f"{path}: {error.strerror}", code="output.json") from None
+
+
+@contextmanager
+def _progress(quiet: bool) -> Iterator[OnProgress | None]:
+    """A line on a terminal, nothing in a pipe."""
+    if quiet or not sys.stderr.isatty():
+        yield None
+        return
+    from .progress import Line
+
+    with Line() as line:
+        yield line.update
+
+
+def _summary(report: Report, *, dry_run: bool) -> None:
+    rate = report.rows / report.seconds if report.seconds else 0
+    say = click.echo
+    for chosen, column in report.mapping.items():
+        say(f"{chosen:>10}  from {one_line(column)}")
+    fates = [f"{report.urls:,} URLs"]
+    for count, what in (
+        (report.rejected, "rejected"),
+        (report.filtered, "filtered"),
+        (report.duplicates, "duplicates dropped"),
+    ):
+        if count:
+            fates.append(f"{count:,} {what}")
+    if report.expanded:
+        fates.append(f"{report.expanded:,} expanded")
+    say(f"{report.rows:,} rows: {', '.join(fates)}; {report.seconds:.1f} s, {rate:,.0f} rows/s")
+    for code, count in sorted(report.rejects["by_code"].items(), key=lambda item: -item[1]):
+        say(f"  rejected {count:,}: {code}")
+    if report.rejects["path"]:
+        say(f"  see {one_line(report.rejects['path'])}")
+    for warning in report.warnings:
+        say(f"  {warning.count:,} {warning.message} [{warning.code}]")
+    size = sum(shard.compressed_bytes for shard in report.shards)
+    kept = sum(not shard.changed for shard in report.shards)
+    unchanged = f", {kept:,} of them unchanged" if kept else ""
+    indexes = len(report.indexes)
+    several = f" in {indexes} indexes" if indexes > 1 else ""
+    files = "sitemap" if len(report.shards) == 1 else "sitemaps"
+    say(f"{len(report.shards):,} {files}{unchanged}, {size / 1e6:,.1f} MB{several}")
+    for index in report.indexes[1:]:
+        say(f"  {one_line((report.url or '').rsplit('/', 1)[0])}/{index.path}")
+    done = "dry run: nothing was published; the index would be" if dry_run else "live:"
+    say(f"{done} {one_line(report.url or '')}")

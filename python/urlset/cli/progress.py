@@ -1,0 +1,63 @@
+"""The line that tells how far a build has come."""
+
+from __future__ import annotations
+
+import time
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    Progress,
+    SpinnerColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+
+if TYPE_CHECKING:
+    from .. import _core
+    from ..source import Feed
+
+
+class Line:
+    """Rows, rows a second, shards, and the time left where the size of the input is known."""
+
+    def __init__(self) -> None:
+        self._bar = Progress(
+            SpinnerColumn(),
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=24),
+            TimeElapsedColumn(),
+            TextColumn("left"),
+            TimeRemainingColumn(compact=True),
+            console=Console(stderr=True),
+            transient=True,
+        )
+        self._task = self._bar.add_task("reading", total=None)
+        self._started = time.monotonic()
+
+    def __enter__(self) -> Line:
+        self._bar.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._bar.stop()
+
+    def update(self, progress: _core.Progress, inputs: list[Feed]) -> None:
+        """Called about ten times a second."""
+        rows, shards = progress.rows, progress.shards
+        rate = rows / max(time.monotonic() - self._started, 1e-3)
+        text = f"{rows:,} rows  {rate:,.0f} rows/s  {shards:,} sitemaps"
+        total = done = None
+        if inputs and all(feed.size for feed in inputs):
+            total, done = sum(feed.size for feed in inputs), progress.bytes
+        elif inputs and all(feed.rows for feed in inputs):
+            total, done = sum(feed.rows or 0 for feed in inputs), rows
+        self._bar.update(self._task, description=text, total=total, completed=done or 0)

@@ -1,0 +1,421 @@
+"""The options of a build: one table for the command line, ``urlset.toml`` and ``urlset.build``.
+
+Each field of :class:`Options` is an option of the command line (``max_urls`` is ``--max-urls``), a
+key of ``urlset.toml`` and a keyword of :func:`urlset.build`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any, TypedDict
+from urllib.parse import urlsplit
+
+from .errors import ConfigError
+
+#: PROTOCOL section 1
+MAX_URLS = 50_000
+MAX_BYTES = 52_428_800
+MAX_SITEMAPS = 50_000
+
+
+def _option(
+    default: Any,
+    section: str,
+    help: str,
+    *,
+    metavar: str | None = None,
+    choices: Sequence[str] | None = None,
+    per_set: bool = False,
+) -> Any:
+    """A field with what the command line and the documents say of it."""
+    metadata = {
+        "section": section, "help": help, "metavar": metavar, "choices": choices,
+        "per_set": per_set,
+    }  # fmt: skip
+    return field(default=default, metadata=metadata)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """What a build is to do. Values are as a user writes them; :meth:`checked` checks them."""
+
+    site: str = _option("", "Where", "The site that all URLs belong to.", metavar="URL")
+    out: str | os.PathLike[str] = _option("", "Where", "The folder to publish to.", metavar="DIR")
+    name: str = _option(
+        "sitemap", "Where", "The first part of the file names.", metavar="NAME", per_set=True
+    )
+    sitemap_url: str | None = _option(
+        None, "Where", "The folder under which the files will be served [the root of --site].",
+        metavar="URL",
+    )  # fmt: skip
+    state: str | os.PathLike[str] | None = _option(
+        None, "Where", "The folder for manifest and staging [OUT/.urlset].", metavar="DIR"
+    )
+
+    loc: str | None = _option(
+        None, "Mapping", "Column of the URL [loc, url, link, product_url, canonical_url].",
+        metavar="COL", per_set=True,
+    )  # fmt: skip
+    loc_template: str | None = _option(
+        None, "Mapping", "Or a template: 'https://www.shop.example/{category:raw}/{slug}-{id}'.",
+        metavar="TEXT", per_set=True,
+    )  # fmt: skip
+    lastmod: str | None = _option(
+        None, "Mapping", "Column of the last change [lastmod, last_modified, updated_at, "
+        "modified_at].", metavar="COL", per_set=True,
+    )  # fmt: skip
+    lastmod_epoch: str | None = _option(
+        None, "Mapping", "lastmod holds integers since 1970.",
+        choices=("seconds", "milliseconds"), per_set=True,
+    )  # fmt: skip
+    changefreq: str | None = _option(
+        None, "Mapping", "Column, or a constant: =daily.", metavar="COL", per_set=True
+    )
+    priority: str | None = _option(
+        None, "Mapping", "Column, or a constant: =0.5.", metavar="COL", per_set=True
+    )
+    timezone: str | None = _option(
+        None, "Mapping", "Zone of times that name none [UTC].", metavar="ZONE", per_set=True
+    )
+
+    max_urls: int = _option(MAX_URLS, "Layout", "URLs a shard at most.", metavar="N")
+    max_bytes: int = _option(
+        MAX_BYTES, "Layout", "Uncompressed bytes a shard at most.", metavar="N"
+    )
+    max_sitemaps: int = _option(MAX_SITEMAPS, "Layout", "Shards an index at most.", metavar="N")
+    output: str = _option("xml", "Layout", "XML, or one URL a line.", choices=("xml", "text"))
+    gzip: bool = _option(True, "Layout", "Compress the shards.")
+    level: str = _option(
+        "default", "Layout", "How hard to compress.", choices=("fast", "default", "best")
+    )
+    add_sitemap: tuple[str, ...] = _option(
+        (), "Layout", "Put a sitemap made elsewhere into the index (repeatable).", metavar="URL"
+    )
+
+    where: tuple[str, ...] = _option(
+        (), "Rows", "Keep rows: 'COL=VALUE' or 'COL!=VALUE' (repeatable).", metavar="COND",
+        per_set=True,
+    )  # fmt: skip
+    hosts: str = _option(
+        "same", "Rows", "Which hosts URLs may have: same, any, or a list a,b.", metavar="HOSTS",
+        per_set=True,
+    )  # fmt: skip
+    strict_urls: bool = _option(
+        False, "Rows", "Reject a % without two hexadecimal digits.", per_set=True
+    )
+    on_invalid: str = _option(
+        "reject", "Rows", "What to do with a row without a valid URL.", choices=("reject", "fail")
+    )
+    on_bad_field: str = _option(
+        "omit", "Rows", "What to do with a senseless lastmod, changefreq, priority.",
+        choices=("omit", "reject"), per_set=True,
+    )  # fmt: skip
+    max_rejects: str | int = _option(
+        "1%", "Rows", "More rejected rows than this publish nothing.", metavar="N|P%"
+    )
+    rejects: str | os.PathLike[str] | None = _option(
+        None, "Rows", "Where rejected rows go, .csv or .parquet [OUT/.urlset/rejects.csv].",
+        metavar="PATH",
+    )  # fmt: skip
+    duplicates: str = _option(
+        "keep", "Rows", "What to do with a URL that came before; drop and fail take at most 40 "
+        "bytes a URL (200 M URLs in 8 GB).", choices=("keep", "drop", "fail"),
+    )  # fmt: skip
+    max_shrink: str = _option(
+        "20%", "Rows", "A set that shrank by more than this is not published.", metavar="P%"
+    )
+
+    format: str | None = _option(
+        None, "Run", "Format of the input [by name and content].",
+        choices=("csv", "parquet", "arrow", "jsonl"), per_set=True,
+    )  # fmt: skip
+    delimiter: str | None = _option(
+        None, "Run", "Delimiter of CSV, or 'tab' [found by looking].", metavar="CHAR", per_set=True
+    )
+    encoding: str | None = _option(
+        None, "Run", "Encoding of CSV: utf-8, latin-1, utf-16 [by its mark, else utf-8].",
+        metavar="NAME", per_set=True,
+    )  # fmt: skip
+    max_cell: int = _option(
+        1 << 20, "Run", "Bytes of a CSV cell at most.", metavar="N", per_set=True
+    )
+    threads: int | None = _option(
+        None, "Run", "Threads that render and compress [cores].", metavar="N"
+    )
+    dry_run: bool = _option(False, "Run", "Do all but publish.")
+
+    def checked(self) -> Options:
+        """The same options, with every value checked that needs no look at the data.
+
+        Raises:
+            ConfigError: for the first that is wrong.
+        """
+        if not self.site:
+            raise ConfigError("which site? (--site https://www.shop.example)", code="config.site")
+        if not str(self.out):
+            raise ConfigError("where to? (--out DIR)", code="config.out")
+        for spec in fields(self):
+            choices, value = spec.metadata["choices"], getattr(self, spec.name)
+            if choices and value is not None and value not in choices:
+                raise ConfigError(
+                    f"{spec.name}: {value!r} is none of {', '.join(choices)}",
+                    code="config.choice",
+                )
+        check_name(self.name)
+        self.max_rejects_json()
+        parse_percent("max_shrink", self.max_shrink)
+        if not 1 <= self.max_sitemaps <= MAX_SITEMAPS:
+            raise ConfigError(
+                f"max_sitemaps: {self.max_sitemaps} is not from 1 to {MAX_SITEMAPS}",
+                code="config.limit",
+            )
+        self.filters_json()
+        address = self.sitemap_url or self.site
+        parts = urlsplit(address)
+        if parts.scheme not in ("http", "https") or not parts.netloc:
+            raise ConfigError(
+                f"{address!r} is no address of a site; write for example https://www.shop.example",
+                code="config.sitemap_url" if self.sitemap_url else "config.site",
+            )
+        return self
+
+    def folder_url(self) -> str:
+        """The address of the output folder, ending in ``/``."""
+        if self.sitemap_url:
+            return self.sitemap_url.rstrip("/") + "/"
+        parts = urlsplit(self.site)
+        return f"{parts.scheme}://{parts.netloc}/"
+
+    def max_rejects_json(self) -> dict[str, float]:
+        """``max_rejects`` as the core reads it."""
+        text = str(self.max_rejects).strip()
+        if text.isdecimal():
+            return {"count": int(text)}
+        return {"share": parse_percent("max_rejects", text)}
+
+    def filters_json(self) -> list[dict[str, object]]:
+        """``where`` as the core reads it."""
+        filters: list[dict[str, object]] = []
+        for condition in self.where:
+            column, sign, value = condition.partition("=")
+            if not sign or not column.rstrip("!"):
+                raise ConfigError(
+                    f"where: {condition!r} is not of the form COL=VALUE or COL!=VALUE",
+                    code="config.where",
+                )
+            negate = column.endswith("!")
+            column = column[:-1] if negate else column
+            filters.append({"column": column.strip(), "value": value.strip(), "negate": negate})
+        return filters
+
+    def core_json(self) -> dict[str, Any]:
+        """The part that the core needs, as it reads it."""
+        delimiter = {"tab": "\t", r"\t": "\t"}.get(self.delimiter or "", self.delimiter)
+        if delimiter is not None and len(delimiter) != 1:
+            raise ConfigError(
+                f"delimiter: {self.delimiter!r} is not one character", code="config.delimiter"
+            )
+        return {
+            "site": self.site,
+            "sitemap_url": self.folder_url(),
+            "name": self.name,
+            "mapping": {
+                "loc": self.loc,
+                "loc_template": self.loc_template,
+                "lastmod": self.lastmod,
+                "changefreq": self.changefreq,
+                "priority": self.priority,
+            },
+            "max_urls": self.max_urls,
+            "max_bytes": self.max_bytes,
+            "output": self.output,
+            "on_invalid": self.on_invalid,
+            "on_bad_field": self.on_bad_field,
+            "max_rejects": self.max_rejects_json(),
+            "duplicates": self.duplicates,
+            "hosts": self.hosts,
+            "strict_urls": self.strict_urls,
+            "timezone": self.timezone,
+            "lastmod_epoch": self.lastmod_epoch,
+            "where": self.filters_json(),
+            "delimiter": delimiter,
+            "encoding": self.encoding,
+            "max_cell": self.max_cell,
+            "threads": self.threads,
+        }
+
+
+class BuildOptions(TypedDict, total=False):
+    """The keywords of :func:`urlset.build`: the fields of :class:`Options` but site and out."""
+
+    name: str
+    sitemap_url: str | None
+    state: str | os.PathLike[str] | None
+    loc: str | None
+    loc_template: str | None
+    lastmod: str | None
+    lastmod_epoch: str | None
+    changefreq: str | None
+    priority: str | None
+    timezone: str | None
+    max_urls: int
+    max_bytes: int
+    max_sitemaps: int
+    output: str
+    gzip: bool
+    level: str
+    add_sitemap: Sequence[str]
+    where: Sequence[str]
+    hosts: str
+    strict_urls: bool
+    on_invalid: str
+    on_bad_field: str
+    max_rejects: str | int
+    rejects: str | os.PathLike[str] | None
+    duplicates: str
+    max_shrink: str
+    format: str | None
+    delimiter: str | None
+    encoding: str | None
+    max_cell: int
+    threads: int | None
+    dry_run: bool
+
+
+@dataclass(frozen=True)
+class SetTable:
+    """One ``[[set]]`` of ``urlset.toml``: what it builds from, and its own options."""
+
+    input: tuple[Any, ...]
+    options: Options
+
+
+def parse_percent(name: str, text: str) -> float:
+    """``20%`` as 0.2."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*%", str(text).strip())
+    if not match or float(match[1]) > 100:
+        raise ConfigError(
+            f"{name}: {text!r} is no share; write for example 1%", code="config.percent"
+        )
+    return float(match[1]) / 100
+
+
+def check_name(name: str) -> str:
+    """A name that is safe as the beginning of a file name and in a URL."""
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}", name):
+        raise ConfigError(
+            f"name: {name!r} is not made of letters, digits, '-', '_' and '.'", code="config.name"
+        )
+    return name
+
+
+def make_options(base: Options, given: Mapping[str, Any], *, where: str) -> Options:
+    """``base`` with what was given, each of the right type.
+
+    Raises:
+        ConfigError: an unknown key or a value of the wrong type.
+    """
+    known = {spec.name: spec for spec in fields(Options)}
+    values: dict[str, Any] = {}
+    for key, value in given.items():
+        spec = known.get(key.replace("-", "_"))
+        if spec is None:
+            from difflib import get_close_matches
+
+            close = get_close_matches(key, known, 1)
+            hint = f"; did you mean {close[0]}?" if close else ""
+            raise ConfigError(f"{where}: unknown option {key!r}{hint}", code="config.unknown")
+        values[spec.name] = _typed(spec.name, str(spec.type), value, where)
+    return replace(base, **values)
+
+
+def _typed(name: str, annotation: str, value: Any, where: str) -> Any:
+    if annotation.startswith("tuple"):
+        values = (value,) if isinstance(value, str) else value
+        if isinstance(values, (list, tuple)) and all(isinstance(v, str) for v in values):
+            return tuple(values)
+    elif value is None and "None" in annotation:
+        return None
+    elif isinstance(value, bool):
+        if "bool" in annotation:
+            return value
+    elif isinstance(value, int) and "int" in annotation:
+        return value
+    elif ("str" in annotation and isinstance(value, str)) or (
+        "PathLike" in annotation and isinstance(value, os.PathLike)
+    ):
+        return value
+    raise ConfigError(
+        f"{where}: {name} cannot be {value!r} ({type(value).__name__})", code="config.type"
+    )
+
+
+def load(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]], tuple[str, ...]]:
+    """A ``urlset.toml``: its options, its ``[[set]]`` tables, its input.
+
+    Paths in it are relative to its folder.
+    """
+    try:
+        data = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ConfigError(f"{path}: no such file", code="config.missing") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: {error}", code="config.unreadable") from None
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{path}: {error}", code="config.toml") from None
+    sets = data.pop("set", [])
+    if not isinstance(sets, list) or not all(isinstance(table, dict) for table in sets):
+        raise ConfigError(f"{path}: write [[set]] with two brackets", code="config.toml")
+    inputs = _inputs(data.pop("input", ()), path)
+    for table in (data, *sets):
+        for key in ("out", "state", "rejects"):
+            if isinstance(table.get(key), str):
+                table[key] = str(path.parent / table[key])
+    for table in sets:
+        table["input"] = _inputs(table.get("input", ()), path)
+    return data, sets, inputs
+
+
+def _inputs(value: object, path: Path) -> tuple[str, ...]:
+    values = (value,) if isinstance(value, str) else value
+    if not isinstance(values, (list, tuple)) or not all(isinstance(v, str) for v in values):
+        raise ConfigError(f"{path}: input is a path or a list of paths", code="config.type")
+    return tuple(v if v == "-" or "://" in v else str(path.parent / v) for v in values)
+
+
+def make_sets(base: Options, tables: list[dict[str, Any]], *, where: str) -> list[SetTable]:
+    """The ``[[set]]`` tables over the options that they share.
+
+    Raises:
+        ConfigError: an option that only the whole build can have, or two sets of one name.
+    """
+    per_set = {spec.name for spec in fields(Options) if spec.metadata["per_set"]}
+    sets: list[SetTable] = []
+    for number, table in enumerate(tables, 1):
+        given = dict(table)
+        label = f"{where}: set {given.get('name', number)}"
+        inputs = given.pop("input")
+        if not inputs:
+            raise ConfigError(f"{label}: has no input", code="config.set")
+        if "name" not in given:
+            raise ConfigError(f"{label}: has no name", code="config.set")
+        for key in given:
+            if key.replace("-", "_") not in per_set and any(
+                key.replace("-", "_") == spec.name for spec in fields(Options)
+            ):
+                raise ConfigError(
+                    f"{label}: {key} is an option of the whole build; write it above the sets",
+                    code="config.set",
+                )
+        options = make_options(base, given, where=label)
+        check_name(options.name)
+        sets.append(SetTable(tuple(inputs), options))
+    names = [table.options.name.lower() for table in sets]
+    if len(set(names)) < len(names):
+        raise ConfigError(f"{where}: two sets have one name", code="config.set")
+    return sets

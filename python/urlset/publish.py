@@ -1,0 +1,304 @@
+"""Staged to live, so that what is live is whole at every instant.
+
+The protocol, with the former build live until step 4:
+
+1. A lock on ``STATE/lock`` keeps a second build out.
+2. A journal of a killed build (``STATE/publish.json``) is completed; other litter is removed.
+3. Shards and indexes are staged in ``STATE/staging`` on the same filesystem, each fsynced.
+4. The journal, with every move and the new manifest, is written, fsynced and renamed into place:
+   from here on the new build will be live, whoever finishes it.
+5. Shards are renamed over the old ones, then the indexes; the folder is fsynced.
+6. The manifest is renamed into place, files that only the former build had are removed, and last
+   the journal.
+
+Every step can be repeated, so a build that finds a journal runs 5 and 6 again. Files that no
+manifest lists are never touched.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import json
+import os
+import shutil
+import signal
+from collections.abc import Iterable, Iterator
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from .errors import PublishError
+
+MANIFEST = "manifest.json"
+JOURNAL = "publish.json"
+STAGING = "staging"
+LOCK = "lock"
+#: the version of manifest and journal; a newer one is not touched
+VERSION = 1
+#: larger than the manifest of 2.5 billion URLs in 50,000 shards twice over
+MAX_STATE_BYTES = 256 << 20
+
+
+class Publication:
+    """A build's hold on its output folder. A context manager: locks, recovers, cleans up."""
+
+    def __init__(self, out: Path, state: Path | None = None) -> None:
+        self.out = out
+        self.state = state if state is not None else out / ".urlset"
+        self.staging = self.state / STAGING
+        self._lock: int | None = None
+
+    def __enter__(self) -> Publication:
+        with _writing(self.out):
+            if self.out.exists() and not self.out.is_dir():
+                raise PublishError(f"{self.out}: is not a folder", code="output.not_a_folder")
+            self.out.mkdir(parents=True, exist_ok=True)
+            self.state.mkdir(parents=True, exist_ok=True)
+            if self.out.stat().st_dev != self.state.stat().st_dev:
+                raise PublishError(
+                    f"{self.state} is on another filesystem than {self.out}: files could not be"
+                    " moved at once; choose another --state",
+                    code="output.other_filesystem",
+                )
+        self._acquire()
+        try:
+            with _writing(self.state):
+                self._recover()
+                self._clean()
+                self.staging.mkdir()
+        except BaseException:
+            self._release()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        try:
+            # a failed build leaves nothing; whoever cannot remove it now leaves it to the next
+            shutil.rmtree(self.staging, ignore_errors=True)
+        finally:
+            self._release()
+
+    def _acquire(self) -> None:
+        path = self.state / LOCK
+        with _writing(path):
+            lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            os.close(lock)
+            if error.errno not in (errno.EWOULDBLOCK, errno.EACCES):
+                raise PublishError(
+                    f"{path}: {error.strerror}; file locks are needed", code="output.lock"
+                ) from None
+            raise PublishError(
+                f"{self.out}: another build is publishing here; wait for it, or choose another"
+                " --out",
+                code="output.locked",
+            ) from None
+        self._lock = lock
+
+    def _release(self) -> None:
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+    def manifest(self) -> dict[str, Any] | None:
+        """The manifest of what is live, or None for a first build.
+
+        Raises:
+            PublishError: it is damaged, or of a newer urlset.
+        """
+        return read_state(self.state / MANIFEST)
+
+    def _recover(self) -> None:
+        """Completes the publication of a build that was killed."""
+        journal = read_state(self.state / JOURNAL)
+        if journal is not None:
+            self._complete(journal)
+
+    def _clean(self) -> None:
+        if self.staging.is_symlink():
+            self.staging.unlink()
+        elif self.staging.exists():
+            shutil.rmtree(self.staging)
+        for leftover in self.state.glob("*.new"):
+            leftover.unlink()
+
+    def stage(self, path: str, text: str) -> None:
+        """Stages a small file, fsynced."""
+        target = inside(self.staging, path)
+        with _writing(target):
+            target.parent.mkdir(parents=True, exist_ok=True)
+            write_synced(target, text)
+
+    def publish(self, moves: list[str], manifest: dict[str, Any]) -> None:
+        """Makes the staged files live, in the order given: the indexes last.
+
+        Args:
+            moves: the staged files, by their paths in the output folder.
+            manifest: of the whole new build; files of the former one that it does not list go.
+        """
+        former = self.manifest() or {}
+        keep = set(files_of(manifest))
+        journal = {
+            "manifest": VERSION,
+            "moves": moves,
+            "remove": sorted(set(files_of(former)) - keep),
+            "new": manifest,
+        }
+        with _writing(self.out):
+            for folder in {inside(self.staging, path).parent for path in moves}:
+                sync_folder(folder)
+            self._replace(JOURNAL, journal)
+            self._complete(journal)
+
+    def _complete(self, journal: dict[str, Any]) -> None:
+        """Steps 5 and 6; whatever of them was done before is skipped."""
+        moves = [str(path) for path in journal["moves"]]
+        folders = {inside(self.out, path).parent for path in moves}
+        for folder in folders:
+            folder.mkdir(parents=True, exist_ok=True)
+        with _undisturbed():
+            for path in moves:
+                with contextlib.suppress(FileNotFoundError):  # moved before the kill
+                    inside(self.staging, path).replace(inside(self.out, path))
+        for folder in folders:
+            sync_folder(folder)
+        missing = [path for path in moves if not inside(self.out, path).exists()]
+        if missing:
+            raise PublishError(
+                f"{self.out}: {missing[0]} was staged and is gone; remove"
+                f" {self.state / JOURNAL} and build again",
+                code="publish.incomplete",
+            )
+        self._replace(MANIFEST, journal["new"])
+        for path in journal["remove"]:
+            stale = inside(self.out, str(path))
+            with contextlib.suppress(FileNotFoundError):
+                stale.unlink()
+            if stale.parent != self.out:
+                with contextlib.suppress(OSError):  # not empty: foreign files stay
+                    stale.parent.rmdir()
+        (self.state / JOURNAL).unlink()
+        sync_folder(self.state)
+
+    def _replace(self, name: str, content: dict[str, Any]) -> None:
+        new = self.state / f"{name}.new"
+        write_synced(new, json.dumps(content, separators=(",", ":")))
+        new.replace(self.state / name)
+        sync_folder(self.state)
+
+
+def files_of(manifest: dict[str, Any]) -> Iterator[str]:
+    """Every file that a manifest lists."""
+    for kind in ("shards", "indexes"):
+        for entry in manifest.get(kind, ()):
+            yield str(entry["path"])
+    for path in manifest.get("retired", ()):
+        yield str(path)
+
+
+def inside(folder: Path, path: str) -> Path:
+    """``path`` in ``folder``; nothing that a journal or a manifest says leads out of it."""
+    parts = PurePosixPath(path).parts
+    if not parts or path.startswith("/") or ".." in parts or "\0" in path:
+        raise PublishError(f"{path!r} leads out of {folder}", code="publish.path")
+    return folder.joinpath(*parts)
+
+
+def read_state(path: Path) -> dict[str, Any] | None:
+    """A manifest or journal; None if there is none.
+
+    Raises:
+        PublishError: it cannot be read, is damaged or of a newer urlset.
+    """
+    try:
+        with path.open("rb") as file:
+            data = file.read(MAX_STATE_BYTES + 1)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise PublishError(f"{path}: {error.strerror}", code="state.unreadable") from None
+    try:
+        if len(data) > MAX_STATE_BYTES:
+            raise ValueError("too large")
+        content = json.loads(data)
+        version = content["manifest"]
+        if not isinstance(version, int):
+            raise TypeError("version")
+        _check_shape(content)
+    except (ValueError, KeyError, TypeError, RecursionError):
+        raise PublishError(
+            f"{path}: is damaged; remove it to build everything anew (shards of the former build"
+            " that the new one does not replace then stay)",
+            code="state.damaged",
+        ) from None
+    if version > VERSION:
+        raise PublishError(
+            f"{path}: was written by a newer urlset; update urlset, or choose another --out",
+            code="state.newer",
+        )
+    return dict(content)
+
+
+def _check_shape(content: dict[str, Any]) -> None:
+    """The parts that are used are there and of their types."""
+    for holder in (content, content.get("new", {})):
+        for kind in ("shards", "indexes"):
+            for entry in holder.get(kind, ()):
+                if not isinstance(entry["path"], str):
+                    raise TypeError("path")
+        for paths in (holder.get("retired", ()), holder.get("moves", ()), holder.get("remove", ())):
+            if not all(isinstance(path, str) for path in paths):
+                raise TypeError("paths")
+    if "moves" in content:
+        files = [*files_of(content["new"]), *content["remove"]]
+        if not isinstance(files, list):
+            raise TypeError("new")
+
+
+def write_synced(path: Path, text: str) -> None:
+    """Writes a file with the usual mode (0666 less the umask) and waits for the disk."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o666)
+    with os.fdopen(descriptor, "w", encoding="utf-8", newline="\n") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def sync_folder(folder: Path) -> None:
+    """Waits until the names in a folder are on the disk."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+@contextlib.contextmanager
+def _undisturbed() -> Iterator[None]:
+    """Holds back SIGINT and SIGTERM for the milliseconds that the renames take."""
+    held: Iterable[signal.Signals] = (signal.SIGINT, signal.SIGTERM)
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, held)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@contextlib.contextmanager
+def _writing(path: Path) -> Iterator[None]:
+    """Turns an OSError into a PublishError that says what to do."""
+    try:
+        yield
+    except OSError as error:
+        name = os.fspath(error.filename or path)
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise PublishError(
+                f"{name}: {error.strerror}; what was live still is: free some room and run again",
+                code="output.disk_full",
+            ) from None
+        if error.errno in (errno.ENOTDIR, errno.EEXIST):
+            raise PublishError(f"{name}: is not a folder", code="output.not_a_folder") from None
+        raise PublishError(f"{name}: {error.strerror}", code="output.unwritable") from None

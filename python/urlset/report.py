@@ -1,0 +1,108 @@
+"""What a build did, for people and for ``--json``."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Shard:
+    """A sitemap file.
+
+    Attributes:
+        path: relative to the output folder.
+        urls: entries in it.
+        bytes: before compression.
+        compressed_bytes: of the file.
+        lastmod: the newest of its entries, as written.
+        changed: it was written by this build; otherwise it was live already.
+        digest: 128 bits of BLAKE3 of the bytes before compression, hexadecimal.
+    """
+
+    path: str
+    urls: int
+    bytes: int
+    compressed_bytes: int
+    lastmod: str | None
+    changed: bool
+    digest: str
+
+
+@dataclass(frozen=True)
+class IndexFile:
+    """A sitemap index: its path in the output folder, how many sitemaps it names, its bytes."""
+
+    path: str
+    sitemaps: int
+    bytes: int
+
+
+@dataclass(frozen=True)
+class Warning:
+    """Something worth a word: a stable code, how often it happened, and what to do."""
+
+    code: str
+    count: int
+    message: str
+
+
+@dataclass
+class Report:
+    """What a build did.
+
+    Every row has one fate: ``rows + expanded == urls + rejected + filtered + duplicates``.
+
+    Attributes:
+        published: the output folder now holds this build.
+        error: ``{"code", "message"}`` of the error that ended it.
+        seconds: of the whole.
+        peak_rss: bytes of memory that the process held at most, so far.
+        rejects: ``{"by_code": {code: rows}, "path": file or None}``.
+        url: the address of the first index.
+        mapping: what each field was taken from.
+        timings: seconds of ``build`` (read to staged) and ``publish``.
+    """
+
+    version: str
+    published: bool = False
+    error: dict[str, Any] | None = None
+    rows: int = 0
+    urls: int = 0
+    rejected: int = 0
+    filtered: int = 0
+    duplicates: int = 0
+    expanded: int = 0
+    seconds: float = 0.0
+    peak_rss: int = 0
+    rejects: dict[str, Any] = field(default_factory=lambda: {"by_code": {}, "path": None})
+    shards: list[Shard] = field(default_factory=list)
+    indexes: list[IndexFile] = field(default_factory=list)
+    warnings: list[Warning] = field(default_factory=list)
+    url: str | None = None
+    mapping: dict[str, str] = field(default_factory=dict)
+    timings: dict[str, float] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The report as ``--json`` writes it."""
+        return asdict(self)
+
+
+#: what the core counts, and what to do about it
+NOTES = {
+    "loc.over_1024": "URLs are longer than 1,024 characters, which Yandex refuses; shorten them if"
+    " Yandex counts",
+    "loc.outside_folder": "URLs are outside the folder of the sitemaps: fine if robots.txt or"
+    " Search Console names the index, else serve the files higher up (--sitemap-url)",
+    "lastmod.invalid": "values of lastmod make no sense and were left out"
+    " (--on-bad-field reject rejects their rows)",
+    "changefreq.invalid": "values of changefreq are none of the seven and were left out"
+    " (--on-bad-field reject rejects their rows)",
+    "priority.invalid": "values of priority are not from 0.0 to 1.0 and were left out"
+    " (--on-bad-field reject rejects their rows)",
+}
+
+
+def warnings_of(notes: dict[str, int]) -> list[Warning]:
+    """The counts of the core as warnings."""
+    return [Warning(code, count, NOTES.get(code, code)) for code, count in sorted(notes.items())]

@@ -1,0 +1,357 @@
+"""What a user may pass as an input, to what the core reads: a CSV file or an Arrow C stream."""
+
+from __future__ import annotations
+
+import glob
+import json
+import os
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
+
+from . import _core
+from .errors import ConfigError, InputError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    import pyarrow.dataset as pads
+
+    from .config import Options
+
+
+@runtime_checkable
+class ArrowStream(Protocol):
+    """Anything with an Arrow C stream: pyarrow, Polars, DuckDB, pandas, ADBC."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
+
+
+Source: TypeAlias = "str | os.PathLike[str] | ArrowStream"
+
+CSV_ENDINGS = (".csv", ".tsv", ".tab", ".txt", ".psv")
+PARQUET_ENDINGS = (".parquet", ".pq", ".parq")
+ARROW_ENDINGS = (".arrow", ".arrows", ".feather", ".ipc")
+JSONL_ENDINGS = (".jsonl", ".ndjson")
+PACKED_ENDINGS = (".gz", ".zst", ".zstd")
+
+
+@dataclass(frozen=True)
+class Feed:
+    """One input as the core takes it.
+
+    Attributes:
+        name: what errors and rejects show.
+        stream: an object with ``__arrow_c_stream__``; None for a CSV file of that name.
+        rows: how many there are, where that is known at once.
+        size: bytes of a CSV file, 0 where unknown.
+    """
+
+    name: str
+    stream: ArrowStream | None = None
+    rows: int | None = None
+    size: int = 0
+
+
+def feeds(sources: Iterable[Source], options: Options) -> list[Feed]:
+    """All inputs of a build, in their order.
+
+    Raises:
+        InputError: an input is missing or cannot be opened.
+        ConfigError: a column is missing, or an object is nothing that gives rows.
+    """
+    result: list[Feed] = []
+    for source in sources:
+        if isinstance(source, (str, os.PathLike)):
+            result.extend(_path_feeds(os.fspath(source), options))
+        else:
+            result.append(_object_feed(source, options))
+    if not result:
+        raise ConfigError("which input? (urlset build INPUT ...)", code="config.input")
+    return result
+
+
+def _path_feeds(path: str, options: Options) -> Iterable[Feed]:
+    if path == "-":
+        yield _stdin_feed(options)
+        return
+    if "://" in path:
+        yield _uri_feed(path, options)
+        return
+    place = Path(path)
+    if place.is_dir():
+        yield from _folder_feeds(place, options)
+        return
+    if not place.exists() and glob.has_magic(path):
+        found = sorted(glob.glob(path, recursive=True))
+        if not found:
+            raise InputError(f"{path}: no file matches", code="input.missing", input=path)
+        kinds = {options.format or _format_of(name) for name in found}
+        if kinds == {"parquet"}:
+            yield _dataset_feed(found, path, options)
+            return
+        for name in found:
+            yield from _path_feeds(name, options)
+        return
+    if not place.exists():
+        raise InputError(f"{path}: No such file or directory", code="input.missing", input=path)
+    match options.format or _format_of(path):
+        case "csv":
+            yield Feed(path, size=place.stat().st_size if place.is_file() else 0)
+        case "parquet":
+            yield _dataset_feed(path, path, options)
+        case "arrow":
+            yield _ipc_feed(path, options)
+        case _:
+            yield _jsonl_feed(path, path)
+
+
+def _format_of(path: str) -> str:
+    """By its ending, else by its first bytes."""
+    name = path.lower()
+    for packed in PACKED_ENDINGS:
+        name = name.removesuffix(packed)
+    for format, endings in (
+        ("csv", CSV_ENDINGS),
+        ("parquet", PARQUET_ENDINGS),
+        ("arrow", ARROW_ENDINGS),
+        ("jsonl", JSONL_ENDINGS),
+    ):
+        if name.endswith(endings):
+            return format
+    try:
+        with open(path, "rb") as file:  # noqa: PTH123 - a FIFO must not be opened twice
+            head = file.read(6) if Path(path).is_file() else b""
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}", code="input.unreadable", input=path) from None
+    if head.startswith(b"PAR1"):
+        return "parquet"
+    if head.startswith((b"ARROW1", b"\xff\xff\xff\xff")):
+        return "arrow"
+    return "jsonl" if head.startswith(b"{") else "csv"
+
+
+def _folder_feeds(folder: Path, options: Options) -> Iterable[Feed]:
+    files = [
+        file
+        for file in sorted(folder.rglob("*"))
+        if file.is_file()
+        and not any(p.startswith((".", "_")) for p in file.relative_to(folder).parts)
+    ]
+    kinds = {options.format or _format_of(str(file)) for file in files}
+    if not files:
+        raise InputError(f"{folder}: holds no file", code="input.missing", input=str(folder))
+    if kinds == {"parquet"}:
+        yield _dataset_feed(str(folder), str(folder), options)
+        return
+    if len(kinds) > 1:
+        raise InputError(
+            f"{folder}: holds files of several formats ({', '.join(sorted(kinds))}); name them by a"
+            " glob, or the format (--format)",
+            code="input.mixed",
+            input=str(folder),
+        )
+    for file in files:
+        yield from _path_feeds(str(file), options)
+
+
+def _stdin_feed(options: Options) -> Feed:
+    match options.format:
+        case None | "csv":
+            return Feed("-")
+        case "arrow":
+            import pyarrow as pa
+
+            with _readable("-"):
+                return Feed("-", pa.ipc.open_stream(pa.PythonFile(sys.stdin.buffer, mode="r")))
+        case "jsonl":
+            return _jsonl_feed(sys.stdin.buffer, "-")
+        case _:
+            raise ConfigError(
+                "Parquet cannot be read from standard input: its directory is at its end",
+                code="config.format",
+            )
+
+
+def _uri_feed(uri: str, options: Options) -> Feed:
+    format = options.format or _format_of_uri(uri)
+    with _readable(uri):
+        if format == "parquet":
+            return _dataset_feed(uri, uri, options)
+        file = _open_uri(uri)
+    if format == "arrow":
+        import pyarrow as pa
+
+        with _readable(uri):
+            return Feed(uri, pa.ipc.open_stream(file))
+    if format == "jsonl":
+        return _jsonl_feed(file, uri)
+    return Feed(_pipe(file, uri))
+
+
+def _format_of_uri(uri: str) -> str:
+    name = uri.split("?", 1)[0].lower()
+    for packed in PACKED_ENDINGS:
+        name = name.removesuffix(packed)
+    if name.endswith(PARQUET_ENDINGS):
+        return "parquet"
+    if name.endswith(ARROW_ENDINGS):
+        return "arrow"
+    return "jsonl" if name.endswith(JSONL_ENDINGS) else "csv"
+
+
+def _open_uri(uri: str) -> Any:
+    """A binary file by pyarrow, or by fsspec where pyarrow does not know the scheme."""
+    from pyarrow import ArrowInvalid, fs
+
+    try:
+        filesystem, path = fs.FileSystem.from_uri(uri)
+        return filesystem.open_input_stream(path)
+    except ArrowInvalid:
+        try:
+            import fsspec
+        except ImportError:
+            raise ConfigError(
+                f"{uri}: pyarrow does not open such a URI; pip install 'urlset[fsspec]'",
+                code="config.uri",
+            ) from None
+        return fsspec.open(uri, "rb").open()
+
+
+def _pipe(file: Any, uri: str) -> str:
+    """The path of a pipe through which a thread sends a file that Python opened."""
+    import shutil
+    import threading
+
+    reader, writer = os.pipe()
+
+    def send() -> None:
+        with os.fdopen(writer, "wb") as pipe, file:
+            shutil.copyfileobj(file, pipe, 1 << 20)
+
+    threading.Thread(target=send, name=f"read {uri}", daemon=True).start()
+    return f"/dev/fd/{reader}"
+
+
+class _readable:
+    """Turns what pyarrow and the system raise on opening into an InputError."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if error is None or isinstance(error, (ConfigError, InputError)):
+            return
+        # pyarrow's exceptions are subclasses of these
+        if isinstance(error, (OSError, ValueError, KeyError, NotImplementedError)):
+            missing = isinstance(error, FileNotFoundError)
+            code = "input.missing" if missing else "input.damaged"
+            said = str(error).strip().splitlines()
+            what = said[0] if said else type(error).__name__
+            raise InputError(f"{self.name}: {what}", code=code, input=self.name) from None
+
+
+def _dataset_feed(paths: str | list[str], name: str, options: Options) -> Feed:
+    """Parquet, by pyarrow's scanner and with only the columns needed."""
+    import pyarrow.dataset as pads
+
+    with _readable(name):
+        data = pads.dataset(paths, format="parquet", partitioning="hive")
+        return _scan(data, name, options)
+
+
+def _scan(data: pads.Dataset, name: str, options: Options) -> Feed:
+    import pyarrow.dataset as pads
+
+    columns = _needed(data.schema, name, options)
+    scan_options = {}
+    if isinstance(data, pads.FileSystemDataset) and data.format.default_extname == "parquet":
+        # no whole column chunks ahead in memory: 240 MB in place of 500
+        scan_options["fragment_scan_options"] = pads.ParquetFragmentScanOptions(
+            pre_buffer=False, use_buffered_stream=True, buffer_size=1 << 16
+        )
+    scanner = data.scanner(
+        columns=columns, batch_size=32_768, batch_readahead=2, fragment_readahead=1, **scan_options
+    )
+    return Feed(name, scanner.to_reader(), rows=data.count_rows())
+
+
+def _ipc_feed(path: str, options: Options) -> Feed:
+    """Arrow IPC, the file format or the stream format."""
+    import pyarrow as pa
+    import pyarrow.dataset as pads
+
+    with _readable(path):
+        with open(path, "rb") as file:  # noqa: PTH123 - as above
+            is_file = file.read(6) == b"ARROW1"
+        if is_file:
+            return _scan(pads.dataset(path, format="ipc"), path, options)
+        return Feed(path, pa.ipc.open_stream(pa.OSFile(path)))
+
+
+def _jsonl_feed(file: Any, name: str) -> Feed:
+    """JSON Lines, by pyarrow's streaming reader."""
+    from pyarrow import json as pajson
+
+    with _readable(name):
+        return Feed(name, pajson.open_json(file))
+
+
+def _object_feed(source: Any, options: Options) -> Feed:
+    name = f"<{type(source).__module__.split('.')[0]} {type(source).__name__}>"
+    if type(source).__module__.startswith("pyarrow"):
+        source = _from_pyarrow(source, name, options)
+        if isinstance(source, Feed):
+            return source
+    if isinstance(source, ArrowStream):
+        return Feed(name, source)
+    hint = "; call .collect() first" if type(source).__name__ == "LazyFrame" else ""
+    raise ConfigError(
+        f"{name} gives no rows: pass a path or something with __arrow_c_stream__{hint}",
+        code="config.input",
+    )
+
+
+def _from_pyarrow(source: Any, name: str, options: Options) -> Any:
+    import pyarrow as pa
+    import pyarrow.dataset as pads
+
+    if isinstance(source, pads.Dataset):
+        with _readable(name):
+            return _scan(source, name, options)
+    if isinstance(source, pads.Scanner):
+        return Feed(name, source.to_reader())
+    if isinstance(source, pa.RecordBatch):
+        source = pa.Table.from_batches([source])
+    if isinstance(source, pa.Table):
+        return Feed(name, source, rows=source.num_rows)
+    return source
+
+
+def _needed(schema: pa.Schema, name: str, options: Options) -> list[str]:
+    """Which columns of a schema the mapping needs."""
+    import pyarrow as pa
+
+    kinds = "".join(_kind(field.type, pa) for field in schema)
+    try:
+        columns, _ = _core.choose(json.dumps(options.core_json()), schema.names, kinds)
+    except ConfigError as error:
+        raise ConfigError(f"{name}: {error}", code=error.code) from None
+    return columns
+
+
+def _kind(type: pa.DataType, pa: Any) -> str:
+    types = pa.types
+    if types.is_dictionary(type):
+        return _kind(type.value_type, pa)
+    if types.is_string(type) or types.is_large_string(type) or types.is_string_view(type):
+        return "t"
+    if types.is_nested(type):
+        return "n"
+    if types.is_binary(type) or types.is_large_binary(type) or types.is_fixed_size_binary(type):
+        return "x"
+    return "s"

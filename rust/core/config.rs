@@ -1,0 +1,280 @@
+//! Every limit and default of a run, checked before any I/O.
+//!
+//! The names are those of the command line and of `urlset.toml`, with underscores.
+
+use serde::Deserialize;
+
+use crate::error::{Error, Result};
+
+/// URLs in one sitemap file (PROTOCOL section 1).
+pub const MAX_URLS: u32 = 50_000;
+/// Bytes of one sitemap file or index before compression (PROTOCOL section 1).
+pub const MAX_BYTES: u64 = 52_428_800;
+
+/// What one run is to do. Made by the Python package; unknown keys are refused.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Config {
+    /// The site that all URLs belong to, such as `https://www.shop.example`.
+    pub site: String,
+    /// The folder under which the files will be served, ending in `/`.
+    #[serde(default)]
+    pub sitemap_url: Option<String>,
+    /// The first part of every file name.
+    #[serde(default = "default_name")]
+    pub name: String,
+    /// Which column is what.
+    #[serde(default)]
+    pub mapping: Mapping,
+    /// URLs a shard at most.
+    #[serde(default = "default_max_urls")]
+    pub max_urls: u32,
+    /// Uncompressed bytes a shard at most, header and footer included.
+    #[serde(default = "default_max_bytes")]
+    pub max_bytes: u64,
+    /// Characters of a percent-encoded loc at most.
+    #[serde(default = "default_max_loc")]
+    pub max_loc: u32,
+    /// How shards end.
+    #[serde(default)]
+    pub layout: Layout,
+    /// XML, or one URL a line.
+    #[serde(default)]
+    pub output: Output,
+    /// What to do with a row that has no valid loc.
+    #[serde(default)]
+    pub on_invalid: OnInvalid,
+    /// What to do with a field that makes no sense.
+    #[serde(default)]
+    pub on_bad_field: OnBadField,
+    /// How many rejected rows are too many.
+    #[serde(default)]
+    pub max_rejects: MaxRejects,
+    /// What to do with a loc that came before.
+    #[serde(default)]
+    pub duplicates: Duplicates,
+    /// `same`, `any`, or hosts separated by commas.
+    #[serde(default = "default_hosts")]
+    pub hosts: String,
+    /// A `%` without two hexadecimal digits rejects the row.
+    #[serde(default)]
+    pub strict_urls: bool,
+    /// The IANA zone of times that name none; UTC without it.
+    #[serde(default)]
+    pub timezone: Option<String>,
+    /// Integers (and digits in text) in lastmod count this since 1970.
+    #[serde(default)]
+    pub lastmod_epoch: Option<Epoch>,
+    /// Rows to keep.
+    #[serde(default, rename = "where")]
+    pub filters: Vec<Filter>,
+    /// The delimiter of CSV; found by looking without it.
+    #[serde(default)]
+    pub delimiter: Option<char>,
+    /// The encoding of CSV; a byte order mark decides without it, else UTF-8.
+    #[serde(default)]
+    pub encoding: Option<String>,
+    /// Bytes of one CSV cell at most.
+    #[serde(default = "default_max_cell")]
+    pub max_cell: usize,
+    /// Threads that render and compress; as many as cores without it.
+    #[serde(default)]
+    pub threads: Option<usize>,
+    /// Bytes of CSV, or rows of Arrow times 256, that a thread renders at once. For tests: the
+    /// output does not depend on it.
+    #[serde(default = "default_batch_bytes")]
+    pub batch_bytes: usize,
+}
+
+fn default_name() -> String {
+    "sitemap".into()
+}
+fn default_max_urls() -> u32 {
+    MAX_URLS
+}
+fn default_max_bytes() -> u64 {
+    MAX_BYTES
+}
+fn default_max_loc() -> u32 {
+    2_047
+}
+fn default_hosts() -> String {
+    "same".into()
+}
+fn default_max_cell() -> usize {
+    1 << 20
+}
+fn default_batch_bytes() -> usize {
+    512 << 10
+}
+
+/// Which column gives which field. A value that begins with `=` is a constant.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Mapping {
+    /// The column of the address; found by name without it.
+    #[serde(default)]
+    pub loc: Option<String>,
+    /// Or a template such as `https://www.shop.example/{slug}-{id}`.
+    #[serde(default)]
+    pub loc_template: Option<String>,
+    /// The column of the last change; found by name without it.
+    #[serde(default)]
+    pub lastmod: Option<String>,
+    /// The column of the change frequency; found by name without it.
+    #[serde(default)]
+    pub changefreq: Option<String>,
+    /// The column of the priority; found by name without it.
+    #[serde(default)]
+    pub priority: Option<String>,
+}
+
+/// Keep the rows whose column has (or has not) a value.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Filter {
+    /// The column by name.
+    pub column: String,
+    /// The value as text.
+    pub value: String,
+    /// `!=` in place of `=`.
+    #[serde(default)]
+    pub negate: bool,
+}
+
+/// How shards end.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Layout {
+    /// Each shard is as full as the limits allow.
+    #[default]
+    Packed,
+    /// The rows themselves set the borders, so that an edit touches one shard.
+    Stable,
+}
+
+/// The form of a sitemap file (PROTOCOL section 1).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Output {
+    /// A `urlset` document.
+    #[default]
+    Xml,
+    /// A text sitemap.
+    Text,
+}
+
+/// What becomes of a row without a valid loc.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OnInvalid {
+    /// It goes to the reject file.
+    #[default]
+    Reject,
+    /// The run ends.
+    Fail,
+}
+
+/// What becomes of a row with a senseless lastmod, changefreq or priority.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OnBadField {
+    /// The field is left out and counted: the page still exists.
+    #[default]
+    Omit,
+    /// The row goes to the reject file.
+    Reject,
+}
+
+/// What becomes of a loc that came before.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Duplicates {
+    /// It is written again.
+    #[default]
+    Keep,
+    /// The first one wins.
+    Drop,
+    /// The run ends.
+    Fail,
+}
+
+/// The unit of integers in lastmod.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Epoch {
+    /// Seconds since 1970.
+    Seconds,
+    /// Milliseconds since 1970.
+    Milliseconds,
+}
+
+/// How many rejected rows are too many.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MaxRejects {
+    /// So many rows.
+    Count(u64),
+    /// This share of the rows read, 0.01 for 1 %.
+    Share(f64),
+}
+
+impl Default for MaxRejects {
+    fn default() -> MaxRejects {
+        MaxRejects::Share(0.01)
+    }
+}
+
+impl Config {
+    /// Reads the configuration from JSON and checks every limit.
+    pub fn from_json(json: &str) -> Result<Config> {
+        let config: Config = serde_json::from_str(json)
+            .map_err(|e| Error::config("config.invalid", format!("configuration: {e}")))?;
+        config.check()?;
+        Ok(config)
+    }
+
+    fn check(&self) -> Result<()> {
+        let wrong = |what: &str, message: String| {
+            Err(Error::config("config.limit", format!("{what}: {message}")))
+        };
+        if !(1..=MAX_URLS).contains(&self.max_urls) {
+            return wrong("max_urls", format!("{} is not from 1 to {MAX_URLS}", self.max_urls));
+        }
+        // the smallest file that holds one URL of 2,047 characters
+        if !(4_096..=MAX_BYTES).contains(&self.max_bytes) {
+            return wrong(
+                "max_bytes",
+                format!("{} is not from 4096 to {MAX_BYTES}", self.max_bytes),
+            );
+        }
+        if !(12..=2_047).contains(&self.max_loc) {
+            return wrong("max_loc", format!("{} is not from 12 to 2047", self.max_loc));
+        }
+        if !(1..=64 << 20).contains(&self.max_cell) {
+            return wrong("max_cell", format!("{} is not from 1 byte to 64 MiB", self.max_cell));
+        }
+        if self.threads.is_some_and(|n| !(1..=1_024).contains(&n)) {
+            return wrong("threads", "not from 1 to 1024".into());
+        }
+        if let MaxRejects::Share(share) = self.max_rejects
+            && !(0.0..=1.0).contains(&share)
+        {
+            return wrong("max_rejects", "a share is from 0% to 100%".into());
+        }
+        if let Some(c) = self.delimiter
+            && (!c.is_ascii() || matches!(c, '"' | '\n' | '\r' | '\0'))
+        {
+            return wrong(
+                "delimiter",
+                format!("{c:?} is not one ASCII character that can delimit"),
+            );
+        }
+        Ok(())
+    }
+
+    /// How many threads render and compress.
+    pub fn workers(&self) -> usize {
+        self.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, |n| n.get()))
+    }
+}

@@ -1,0 +1,623 @@
+//! The whole run: the only module that knows all stages and the threads.
+//!
+//! ```text
+//!   reader ──batches──> workers: render ──chunks──> collector: order, duplicates, pack
+//!                       workers: write  <──shards──────────┘
+//! ```
+//!
+//! One reader, one collector, and as many workers as cores; a worker takes a complete shard before
+//! a batch, since that frees memory. Every queue is bounded by the number of block buffers: the
+//! reader waits for one that the collector gives back.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+
+use crossbeam_channel::{Receiver, Sender, TryRecvError, bounded, select, unbounded};
+
+use crate::config::{Config, Duplicates, MaxRejects, OnInvalid, Output};
+use crate::error::{Error, Kind, Result};
+use crate::read::block::{Block, fault_message};
+use crate::read::csv::CsvRow;
+use crate::read::scan::{Fault, Scanner, Span};
+use crate::read::{Batch, Source};
+use crate::render::chunk::{Buffers, Chunk, REJECT_VALUE, Reject};
+use crate::render::plan::{Chosen, Plan};
+use crate::render::row::{Renderer, Rules, check_constants};
+use crate::shard::packer::{Limits, Packer, Shard};
+use crate::simd::csv_masks;
+use crate::unique::Unique;
+use crate::write::Sink;
+use crate::write::manifest::{Outcome, ShardEntry};
+use crate::write::rejects::RejectFile;
+
+/// How far a run has come, and the wish that it stop. Shared with whoever watches.
+#[derive(Debug, Default)]
+pub struct Progress {
+    /// Rows read.
+    pub rows: AtomicU64,
+    /// URLs packed.
+    pub urls: AtomicU64,
+    /// Shards written.
+    pub shards: AtomicU64,
+    /// Bytes of CSV files consumed.
+    pub bytes: AtomicU64,
+    /// Set it to end the run; it returns `cancelled` as soon as the source does.
+    pub stop: AtomicBool,
+}
+
+/// An input, resolved.
+struct Input {
+    name: String,
+    plan: Plan,
+    chosen: Vec<Chosen>,
+}
+
+/// A batch on its way to a worker.
+struct Work {
+    seq: u64,
+    input: Arc<Input>,
+    batch: Batch,
+}
+
+/// What comes to the collector, in the order of `seq`.
+enum Event {
+    Rendered(Rendered),
+    /// The reader could not go on.
+    Failed(Error),
+    /// Nothing comes after it.
+    End,
+}
+
+/// A batch after rendering.
+struct Rendered {
+    input: Arc<Input>,
+    chunk: Chunk,
+    /// The block that it was made from, if it was CSV.
+    block: Option<Block>,
+    end: End,
+}
+
+/// How the scan of a block ended.
+enum End {
+    /// At the end of a row.
+    Clean,
+    /// In a quoted cell that may go on in the next block; the row began here.
+    Open(usize),
+    /// The rows from here on cannot be trusted.
+    Fault(Fault),
+}
+
+/// Runs `sources` one after the other through all stages into `sink`.
+///
+/// # Errors
+/// The first that happens, by the order of the rows where rows are to blame. Whatever the sink
+/// has by then is of no use.
+pub fn run(
+    config: &Config,
+    sources: Vec<Box<dyn Source>>,
+    sink: &dyn Sink,
+    rejects: PathBuf,
+    progress: &Progress,
+) -> Result<Outcome> {
+    let unique = (config.duplicates != Duplicates::Keep).then(Unique::new).transpose()?;
+    let rules = Rules::new(config, unique.as_ref().map(Unique::key))?;
+    let workers = config.workers();
+    let buffers = workers * 2 + 2;
+    let (buffer_tx, buffer_rx) = bounded(buffers);
+    for _ in 0..buffers {
+        // there is room for all of them
+        let _ = buffer_tx.send(Vec::new());
+    }
+    let (work_tx, work_rx) = bounded::<Work>(buffers);
+    let (event_tx, event_rx) = unbounded::<(u64, Event)>();
+    let (shard_tx, shard_rx) = bounded::<Shard>(1);
+    let (done_tx, done_rx) = unbounded::<Result<ShardEntry>>();
+    let (pool_tx, pool_rx) = bounded::<Buffers>(buffers * 16);
+
+    let result = thread::scope(|scope| {
+        let rules = &rules;
+        let reader_events = event_tx.clone();
+        scope.spawn(move || {
+            let reader = Reader { config, rules, buffers: buffer_rx, work: work_tx, progress };
+            reader.read_all(sources, &reader_events);
+        });
+        for _ in 0..workers {
+            let worker = Worker {
+                rules,
+                sink,
+                progress,
+                shards: shard_rx.clone(),
+                work: work_rx.clone(),
+                events: event_tx.clone(),
+                done: done_tx.clone(),
+                pool: (pool_tx.clone(), pool_rx.clone()),
+            };
+            scope.spawn(move || worker.work());
+        }
+        drop((shard_rx, work_rx, event_tx, done_tx));
+        let limits = Limits {
+            urls: config.max_urls,
+            bytes: config.max_bytes,
+            text: config.output == Output::Text,
+        };
+        let collector = Collector {
+            config,
+            rules,
+            progress,
+            unique,
+            packer: Packer::new(limits),
+            shards: shard_tx,
+            done: done_rx,
+            buffers: buffer_tx,
+            pool: pool_tx,
+            rejects: RejectFile::new(rejects),
+            outcome: Outcome::default(),
+            input: None,
+            row: 0,
+            open: None,
+        };
+        let result = collector.collect(&event_rx);
+        if result.is_err() {
+            progress.stop.store(true, Ordering::Relaxed);
+        }
+        result
+    });
+    let outcome = result?;
+    sink.finish()?;
+    Ok(outcome)
+}
+
+/// The thread that reads.
+struct Reader<'r> {
+    config: &'r Config,
+    rules: &'r Rules,
+    buffers: Receiver<Vec<u8>>,
+    work: Sender<Work>,
+    progress: &'r Progress,
+}
+
+impl Reader<'_> {
+    fn read_all(self, sources: Vec<Box<dyn Source>>, events: &Sender<(u64, Event)>) {
+        let mut seq = 0;
+        let mut spare = None;
+        for source in sources {
+            if let Err(error) = self.read(source, &mut seq, &mut spare) {
+                // a collector that is gone has its own error
+                let _ = events.send((seq, Event::Failed(error)));
+                return;
+            }
+        }
+        let _ = events.send((seq, Event::End));
+    }
+
+    /// Reads one source; a buffer that it has no more use for is `spare` for the next.
+    fn read(
+        &self,
+        mut source: Box<dyn Source>,
+        seq: &mut u64,
+        spare: &mut Option<Vec<u8>>,
+    ) -> Result<()> {
+        let name = source.name().to_owned();
+        let columns = source.open()?;
+        let (plan, chosen) = Plan::new(self.config, &columns).map_err(|e| e.in_input(&name))?;
+        check_constants(self.rules, &plan)?;
+        source.select(&plan.columns);
+        let input = Arc::new(Input { name, plan, chosen });
+        let before = self.progress.bytes.load(Ordering::Relaxed);
+        loop {
+            let buffer = match spare.take() {
+                Some(buffer) => buffer,
+                None => self.buffers.recv().map_err(|_| Error::cancelled())?,
+            };
+            if self.progress.stop.load(Ordering::Relaxed) {
+                return Err(Error::cancelled());
+            }
+            let Some(batch) = source.next(buffer)? else {
+                *spare = Some(Vec::new());
+                return Ok(());
+            };
+            self.progress.bytes.store(before + source.consumed(), Ordering::Relaxed);
+            let work = Work { seq: *seq, input: input.clone(), batch };
+            if self.work.send(work).is_err() {
+                return Err(Error::cancelled());
+            }
+            *seq += 1;
+        }
+    }
+}
+
+/// A thread that renders and writes.
+struct Worker<'r> {
+    rules: &'r Rules,
+    sink: &'r dyn Sink,
+    progress: &'r Progress,
+    shards: Receiver<Shard>,
+    work: Receiver<Work>,
+    events: Sender<(u64, Event)>,
+    done: Sender<Result<ShardEntry>>,
+    pool: (Sender<Buffers>, Receiver<Buffers>),
+}
+
+impl Worker<'_> {
+    fn work(mut self) {
+        let mut buffer = Vec::new();
+        let mut masks = Vec::new();
+        loop {
+            // shards first
+            match self.shards.try_recv() {
+                Ok(shard) => {
+                    self.write(shard, &mut buffer);
+                    continue;
+                }
+                Err(TryRecvError::Disconnected) => return,
+                Err(TryRecvError::Empty) => {}
+            }
+            select! {
+                recv(self.shards) -> shard => match shard {
+                    Ok(shard) => self.write(shard, &mut buffer),
+                    Err(_) => return,
+                },
+                recv(self.work) -> work => match work {
+                    Ok(work) => self.render(work, &mut masks),
+                    Err(_) => self.work = crossbeam_channel::never(),
+                },
+            }
+        }
+    }
+
+    fn write(&self, shard: Shard, buffer: &mut Vec<u8>) {
+        let written = if self.progress.stop.load(Ordering::Relaxed) {
+            Err(Error::cancelled())
+        } else {
+            self.sink.write(shard, buffer)
+        };
+        self.progress.shards.fetch_add(1, Ordering::Relaxed);
+        // the collector may have left with an error of its own
+        let _ = self.done.send(written);
+    }
+
+    fn render(&self, work: Work, masks: &mut Vec<u64>) {
+        let buffers = self.pool.1.try_recv().unwrap_or_default();
+        let mut chunk = Chunk::new(buffers, self.pool.0.clone());
+        let mut renderer = Renderer::new(self.rules, &work.input.plan);
+        let (block, end) = match work.batch {
+            Batch::Csv(block) => {
+                let end = render_csv(&block, &work.input.plan, masks, &mut renderer, &mut chunk);
+                (Some(block), end)
+            }
+            Batch::Arrow(rows) => {
+                for (number, row) in (rows.start..rows.end).enumerate() {
+                    renderer.render(&rows.row(row), number as u32, &mut chunk);
+                }
+                (None, End::Clean)
+            }
+        };
+        self.progress.rows.fetch_add(chunk.rows, Ordering::Relaxed);
+        let rendered = Rendered { input: work.input, chunk, block, end };
+        let _ = self.events.send((work.seq, Event::Rendered(rendered)));
+    }
+}
+
+/// Scans and renders a block that begins at the start of a row.
+fn render_csv(
+    block: &Block,
+    plan: &Plan,
+    masks: &mut Vec<u64>,
+    renderer: &mut Renderer<'_>,
+    chunk: &mut Chunk,
+) -> End {
+    let text = &block.text[..];
+    csv_masks(text, block.format.delimiter, masks);
+    // the whole block at once; rows singly only where it is not clean
+    let clean = simdutf8::basic::from_utf8(text).is_ok() && memchr::memchr(0, text).is_none();
+    let mut spans = vec![Span::default(); plan.columns.len()];
+    let mut scanner = Scanner::new(text, masks, &block.format);
+    let mut number = 0;
+    while let Some(row) = scanner.next_row(&mut spans) {
+        let row = match row {
+            Ok(row) => row,
+            Err(Fault::Unclosed { row, .. }) if !block.last => return End::Open(row),
+            Err(fault) => return End::Fault(fault),
+        };
+        let bytes = &text[row.start..row.end];
+        let fault = if row.cells as usize != plan.width {
+            Some(("row.ragged", format!("{} cells where the header has {}", row.cells, plan.width)))
+        } else if clean {
+            None
+        } else if memchr::memchr(0, bytes).is_some() {
+            Some(("row.nul", "holds a NUL byte".to_owned()))
+        } else if simdutf8::basic::from_utf8(bytes).is_err() {
+            let what = "is not UTF-8; if the whole file has another encoding, name it (--encoding latin-1)";
+            Some(("row.not_utf8", what.to_owned()))
+        } else {
+            None
+        };
+        match fault {
+            None => renderer.render(&CsvRow { text, spans: &spans }, number, chunk),
+            Some((code, message)) => {
+                chunk.rows += 1;
+                let value = bytes[..bytes.len().min(REJECT_VALUE)].to_vec();
+                chunk.rejects.push(Reject { row: number, column: None, code, message, value });
+            }
+        }
+        number += 1;
+    }
+    End::Clean
+}
+
+/// The thread that puts things in order.
+struct Collector<'r> {
+    config: &'r Config,
+    rules: &'r Rules,
+    progress: &'r Progress,
+    unique: Option<Unique>,
+    packer: Packer,
+    shards: Sender<Shard>,
+    done: Receiver<Result<ShardEntry>>,
+    buffers: Sender<Vec<u8>>,
+    pool: Sender<Buffers>,
+    rejects: RejectFile,
+    outcome: Outcome,
+    input: Option<Arc<Input>>,
+    /// rows of the input at hand so far
+    row: u64,
+    /// the start of a row that the next block goes on with
+    open: Option<Vec<u8>>,
+}
+
+impl Collector<'_> {
+    fn collect(mut self, events: &Receiver<(u64, Event)>) -> Result<Outcome> {
+        let mut early = BTreeMap::new();
+        for seq in 0.. {
+            let event = loop {
+                if let Some(event) = early.remove(&seq) {
+                    break event;
+                }
+                match events.recv() {
+                    Ok((at, event)) => early.insert(at, event),
+                    Err(_) => {
+                        return Err(Error::new(
+                            Kind::Output,
+                            "internal.thread",
+                            "a thread ended early",
+                        ));
+                    }
+                };
+            };
+            if self.progress.stop.load(Ordering::Relaxed) {
+                return Err(Error::cancelled());
+            }
+            match event {
+                Event::Rendered(rendered) => self.take(rendered)?,
+                Event::Failed(error) => return Err(error),
+                Event::End => break,
+            }
+        }
+        self.finish()
+    }
+
+    fn take(&mut self, rendered: Rendered) -> Result<()> {
+        let Rendered { input, mut chunk, mut block, mut end } = rendered;
+        if !self.input.as_ref().is_some_and(|at| Arc::ptr_eq(at, &input)) {
+            if self.input.is_none() {
+                self.outcome.mapping.clone_from(&input.chosen);
+            }
+            self.input = Some(input.clone());
+            self.row = 0;
+        }
+        // the block did not begin where a row begins: scan it again, with what came before
+        if let (Some(mut text), Some(wrong)) = (self.open.take(), block.as_mut()) {
+            text.append(&mut wrong.text);
+            wrong.text = text;
+            chunk = Chunk::new(Buffers::default(), self.pool.clone());
+            let mut renderer = Renderer::new(self.rules, &input.plan);
+            end = render_csv(wrong, &input.plan, &mut Vec::new(), &mut renderer, &mut chunk);
+        }
+        self.account(&input, chunk)?;
+        match end {
+            End::Clean => {}
+            End::Open(row) => self.open = block.as_ref().map(|block| block.text[row..].to_vec()),
+            End::Fault(fault) => {
+                let max_cell = self.config.max_cell;
+                let (code, message) = fault_message(&fault, max_cell);
+                let error = Error::input(code, message).in_input(&input.name);
+                return Err(error.at_row(self.row + 1));
+            }
+        }
+        // the buffer is the reader's leave to read on
+        let _ = self.buffers.send(block.map(|block| block.text).unwrap_or_default());
+        Ok(())
+    }
+
+    /// Counts what became of the rows of a chunk, and packs its elements.
+    fn account(&mut self, input: &Input, chunk: Chunk) -> Result<()> {
+        let outcome = &mut self.outcome;
+        outcome.rows += chunk.rows;
+        outcome.filtered += chunk.filtered;
+        outcome.expanded += chunk.expanded;
+        outcome.rejected += chunk.rejects.len() as u64;
+        for (code, count) in &chunk.notes {
+            *outcome.notes.entry(code).or_default() += count;
+        }
+        for reject in &chunk.rejects {
+            let row = self.row + 1 + u64::from(reject.row);
+            if self.config.on_invalid == OnInvalid::Fail {
+                let shown = String::from_utf8_lossy(&reject.value);
+                let mut error =
+                    Error::new(Kind::Data, reject.code, format!("{shown:?} {}", reject.message));
+                error.position.column.clone_from(&reject.column);
+                return Err(error.in_input(&input.name).at_row(row));
+            }
+            *outcome.rejects_by_code.entry(reject.code).or_default() += 1;
+            self.rejects.write(&input.name, row, reject)?;
+        }
+        if let MaxRejects::Count(most) = self.config.max_rejects
+            && outcome.rejected > most
+        {
+            return Err(too_many(outcome, format!("{most}")));
+        }
+        let mut skip = Vec::new();
+        if let Some(unique) = &mut self.unique {
+            unique.insert(&chunk.keys, &mut skip);
+            if let Some(&first) = skip.first()
+                && self.config.duplicates == Duplicates::Fail
+            {
+                let row = self.row + 1 + u64::from(chunk.entries[first as usize].row);
+                let message =
+                    "its URL came before; drop such rows (--duplicates drop) or mend the data";
+                let error = Error::new(Kind::Data, "duplicates.found", message);
+                return Err(error.in_input(&input.name).at_row(row));
+            }
+            outcome.duplicates += skip.len() as u64;
+        }
+        let urls = (chunk.entries.len() - skip.len()) as u64;
+        outcome.urls += urls;
+        self.progress.urls.fetch_add(urls, Ordering::Relaxed);
+        self.row += chunk.rows;
+        let chunk = Arc::new(chunk);
+        let (shards, done, list) = (&self.shards, &self.done, &mut self.outcome.shards);
+        self.packer.push(&chunk, &skip, &mut |shard| send(shard, shards, done, list))
+    }
+
+    fn finish(mut self) -> Result<Outcome> {
+        if let Some(shard) = self.packer.finish() {
+            send(shard, &self.shards, &self.done, &mut self.outcome.shards)?;
+        }
+        // with the queue closed the workers end once it is empty
+        drop(self.shards);
+        for written in &self.done {
+            self.outcome.shards.push(written?);
+        }
+        self.rejects.finish()?;
+        let mut outcome = self.outcome;
+        outcome.shards.sort_unstable_by_key(|shard| shard.number);
+        check_fates(&outcome)?;
+        if let MaxRejects::Share(most) = self.config.max_rejects
+            && outcome.rejected as f64 > most * outcome.rows as f64
+        {
+            return Err(too_many(&outcome, format!("{}%", most * 100.0)));
+        }
+        Ok(outcome)
+    }
+}
+
+/// Hands a shard to the workers, and takes note of those that are done.
+fn send(
+    shard: Shard,
+    shards: &Sender<Shard>,
+    done: &Receiver<Result<ShardEntry>>,
+    list: &mut Vec<ShardEntry>,
+) -> Result<()> {
+    for written in done.try_iter() {
+        list.push(written?);
+    }
+    shards
+        .send(shard)
+        .map_err(|_| Error::new(Kind::Output, "internal.thread", "no thread is left to write"))
+}
+
+/// Every row has one fate, and every URL is in a shard.
+fn check_fates(outcome: &Outcome) -> Result<()> {
+    let fates = outcome.urls + outcome.rejected + outcome.filtered + outcome.duplicates;
+    let listed: u64 = outcome.shards.iter().map(|shard| u64::from(shard.urls)).sum();
+    if outcome.rows + outcome.expanded == fates && listed == outcome.urls {
+        return Ok(());
+    }
+    let message = format!(
+        "{} rows and {} expanded do not add up to {} URLs ({listed} in shards), {} rejected, {} filtered, \
+         {} duplicates; nothing was published; please report this",
+        outcome.rows,
+        outcome.expanded,
+        outcome.urls,
+        outcome.rejected,
+        outcome.filtered,
+        outcome.duplicates
+    );
+    Err(Error::new(Kind::Output, "internal.fates", message))
+}
+
+fn too_many(outcome: &Outcome, most: String) -> Error {
+    let codes: Vec<String> =
+        outcome.rejects_by_code.iter().map(|(code, n)| format!("{code} {n}")).collect();
+    let message = format!(
+        "{} of {} rows rejected, more than {most} ({}); see the reject file; mend the data or allow more \
+         (--max-rejects)",
+        outcome.rejected,
+        outcome.rows,
+        codes.join(", ")
+    );
+    Error::new(Kind::Data, "rejects.limit", message)
+}
+
+/// What each field is taken from, of an input with these columns.
+pub fn choose(
+    config: &Config,
+    columns: &crate::read::cell::Columns,
+) -> Result<(Vec<String>, Vec<Chosen>)> {
+    let (plan, chosen) = Plan::new(config, columns)?;
+    Ok((plan.names, chosen))
+}
+
+/// What the first rows of an input become.
+#[derive(Debug, Default, serde::Serialize)]
+pub struct Preview {
+    /// The columns of the input.
+    pub columns: Vec<String>,
+    /// What each field was taken from.
+    pub mapping: Vec<Chosen>,
+    /// The elements of the first rows.
+    pub urls: Vec<String>,
+    /// What is wrong with the first rows that became none.
+    pub rejects: Vec<String>,
+}
+
+/// Renders the first batch of a source and gives at most `most` elements, for `urlset init`.
+///
+/// # Errors
+/// As [`run`], for as far as it reads.
+pub fn preview(config: &Config, mut source: Box<dyn Source>, most: usize) -> Result<Preview> {
+    let rules = Rules::new(config, None)?;
+    let columns = source.open()?;
+    let (plan, mapping) = Plan::new(config, &columns).map_err(|e| e.in_input(source.name()))?;
+    check_constants(&rules, &plan)?;
+    source.select(&plan.columns);
+    let (pool, _) = bounded(1);
+    let mut chunk = Chunk::new(Buffers::default(), pool);
+    let mut renderer = Renderer::new(&rules, &plan);
+    match source.next(Vec::new())? {
+        None => {}
+        Some(Batch::Csv(block)) => {
+            if let End::Fault(fault) =
+                render_csv(&block, &plan, &mut Vec::new(), &mut renderer, &mut chunk)
+            {
+                let (code, message) = fault_message(&fault, config.max_cell);
+                let error = Error::input(code, message).in_input(source.name());
+                return Err(error.at_row(chunk.rows + 1));
+            }
+        }
+        Some(Batch::Arrow(rows)) => {
+            for (number, row) in (rows.start..rows.end).take(1_000).enumerate() {
+                renderer.render(&rows.row(row), number as u32, &mut chunk);
+            }
+        }
+    }
+    let mut preview = Preview { columns: columns.names, mapping, ..Preview::default() };
+    let mut at = 0;
+    for entry in chunk.entries.iter().take(most) {
+        let end = at + entry.len as usize;
+        preview.urls.push(String::from_utf8_lossy(&chunk.bytes[at..end]).trim_end().to_owned());
+        at = end;
+    }
+    for reject in chunk.rejects.iter().take(most) {
+        preview.rejects.push(format!(
+            "row {}: {} [{}]",
+            reject.row + 1,
+            reject.message,
+            reject.code
+        ));
+    }
+    Ok(preview)
+}

@@ -1,0 +1,253 @@
+//! An Arrow C stream as a source: Parquet, IPC, JSON Lines, Polars, DuckDB, pandas, all arrive so.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::ffi_stream::{FFI_ArrowArrayStream, RecordBatchStreamReader};
+use arrow_array::types::*;
+use arrow_array::{Array, ArrayRef, BinaryViewArray, RecordBatch, RecordBatchReader};
+use arrow_schema::{ArrowError, DataType, TimeUnit};
+
+use super::cell::{Cell, ColumnKind, Columns, Row};
+use super::{Batch, Source};
+use crate::error::{Error, Result};
+
+/// A stream of record batches.
+pub struct Stream {
+    name: String,
+    reader: RecordBatchStreamReader,
+    slots: Vec<usize>,
+    /// what is left of the batch at hand
+    rest: Option<(Arc<Vec<Reader>>, usize, usize)>,
+    /// rows that one renderer takes at once
+    rows: usize,
+}
+
+impl Stream {
+    /// Takes over a C stream. `rows` are rendered at once.
+    pub fn new(
+        name: impl Into<String>,
+        stream: FFI_ArrowArrayStream,
+        rows: usize,
+    ) -> Result<Stream> {
+        let name = name.into();
+        let reader =
+            RecordBatchStreamReader::try_new(stream).map_err(|e| broken(&e).in_input(&name))?;
+        Ok(Stream { name, reader, slots: Vec::new(), rest: None, rows: rows.max(1) })
+    }
+}
+
+fn broken(error: &ArrowError) -> Error {
+    let text = match error {
+        ArrowError::CDataInterface(text) => text.clone(),
+        other => other.to_string(),
+    };
+    let text = text.lines().next().unwrap_or_default().to_owned();
+    Error::input("input.damaged", format!("cannot be read further: {text}"))
+}
+
+impl Source for Stream {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn open(&mut self) -> Result<Columns> {
+        let schema = self.reader.schema();
+        let fields = schema.fields();
+        Ok(Columns {
+            names: fields.iter().map(|field| field.name().clone()).collect(),
+            kinds: fields.iter().map(|field| kind(field.data_type())).collect(),
+        })
+    }
+
+    fn select(&mut self, slots: &[usize]) {
+        self.slots = slots.to_vec();
+    }
+
+    fn next(&mut self, _spare: Vec<u8>) -> Result<Option<Batch>> {
+        loop {
+            if let Some((columns, start, end)) = self.rest.take() {
+                let stop = end.min(start + self.rows);
+                if stop < end {
+                    self.rest = Some((columns.clone(), stop, end));
+                }
+                return Ok(Some(Batch::Arrow(Rows { columns, start, end: stop })));
+            }
+            let Some(batch) = self.reader.next() else { return Ok(None) };
+            let batch: RecordBatch = batch.map_err(|e| broken(&e).in_input(&self.name))?;
+            let columns = self.slots.iter().map(|&slot| Reader::new(batch.column(slot))).collect();
+            if batch.num_rows() > 0 {
+                self.rest = Some((Arc::new(columns), 0, batch.num_rows()));
+            }
+        }
+    }
+
+    fn consumed(&self) -> u64 {
+        0
+    }
+}
+
+fn kind(data_type: &DataType) -> ColumnKind {
+    use DataType::*;
+    match data_type {
+        Utf8 | LargeUtf8 | Utf8View => ColumnKind::Text,
+        Dictionary(_, values) => kind(values),
+        Null | Boolean | Int8 | Int16 | Int32 | Int64 | UInt8 | UInt16 | UInt32 | UInt64
+        | Float16 | Float32 | Float64 | Timestamp(..) | Date32 | Date64 | Decimal32(..)
+        | Decimal64(..) | Decimal128(..) | Decimal256(..) => ColumnKind::Scalar,
+        List(_) | LargeList(_) | ListView(_) | LargeListView(_) | FixedSizeList(..) | Struct(_)
+        | Map(..) => ColumnKind::Nested,
+        _ => ColumnKind::Other,
+    }
+}
+
+/// Some rows of a record batch.
+pub struct Rows {
+    columns: Arc<Vec<Reader>>,
+    /// First row.
+    pub start: usize,
+    /// After the last row.
+    pub end: usize,
+}
+
+impl Rows {
+    /// One of the rows, `start <= row < end`.
+    pub fn row(&self, row: usize) -> ArrowRow<'_> {
+        ArrowRow { columns: &self.columns, row }
+    }
+}
+
+/// A row of a record batch.
+pub struct ArrowRow<'b> {
+    columns: &'b [Reader],
+    row: usize,
+}
+
+impl Row for ArrowRow<'_> {
+    #[inline]
+    fn cell<'a>(&'a self, slot: usize, _scratch: &'a mut Vec<u8>) -> Cell<'a> {
+        self.columns[slot].cell(self.row)
+    }
+}
+
+/// Reads the values of one column.
+enum Reader {
+    Null,
+    /// text as bytes: a producer may have put anything there
+    View(BinaryViewArray),
+    Plain(ArrayRef),
+    Dictionary {
+        keys: Vec<usize>,
+        array: ArrayRef,
+        values: Box<Reader>,
+    },
+}
+
+impl Reader {
+    fn new(array: &ArrayRef) -> Reader {
+        match array.data_type() {
+            DataType::Null => Reader::Null,
+            DataType::Utf8View => Reader::View(array.as_string_view().clone().to_binary_view()),
+            DataType::Dictionary(..) => match array.as_any_dictionary_opt() {
+                Some(dictionary) if !dictionary.values().is_empty() => Reader::Dictionary {
+                    keys: dictionary.normalized_keys(),
+                    values: Box::new(Reader::new(dictionary.values())),
+                    array: array.clone(),
+                },
+                _ => Reader::Null,
+            },
+            _ => Reader::Plain(array.clone()),
+        }
+    }
+
+    fn cell(&self, row: usize) -> Cell<'_> {
+        match self {
+            Reader::Null => Cell::Null,
+            Reader::View(array) => {
+                if array.is_null(row) {
+                    return Cell::Null;
+                }
+                text(array.value(row))
+            }
+            Reader::Dictionary { keys, array, values } => {
+                if array.is_null(row) {
+                    Cell::Null
+                } else {
+                    values.cell(keys[row])
+                }
+            }
+            Reader::Plain(array) if array.is_null(row) => Cell::Null,
+            Reader::Plain(array) => plain(array, row),
+        }
+    }
+}
+
+#[inline]
+fn text(value: &[u8]) -> Cell<'_> {
+    if value.is_empty() { Cell::Null } else { Cell::Text(value) }
+}
+
+#[inline]
+fn plain(array: &ArrayRef, row: usize) -> Cell<'_> {
+    use DataType::*;
+    match array.data_type() {
+        Utf8 => {
+            let array = array.as_string::<i32>();
+            let offsets = array.value_offsets();
+            text(&array.value_data()[offsets[row] as usize..offsets[row + 1] as usize])
+        }
+        LargeUtf8 => {
+            let array = array.as_string::<i64>();
+            let offsets = array.value_offsets();
+            text(&array.value_data()[offsets[row] as usize..offsets[row + 1] as usize])
+        }
+        Boolean => Cell::Bool(array.as_boolean().value(row)),
+        Int8 => Cell::Int(array.as_primitive::<Int8Type>().value(row).into()),
+        Int16 => Cell::Int(array.as_primitive::<Int16Type>().value(row).into()),
+        Int32 => Cell::Int(array.as_primitive::<Int32Type>().value(row).into()),
+        Int64 => Cell::Int(array.as_primitive::<Int64Type>().value(row)),
+        UInt8 => Cell::UInt(array.as_primitive::<UInt8Type>().value(row).into()),
+        UInt16 => Cell::UInt(array.as_primitive::<UInt16Type>().value(row).into()),
+        UInt32 => Cell::UInt(array.as_primitive::<UInt32Type>().value(row).into()),
+        UInt64 => Cell::UInt(array.as_primitive::<UInt64Type>().value(row)),
+        Float16 => Cell::Float32(array.as_primitive::<Float16Type>().value(row).to_f32()),
+        Float32 => Cell::Float32(array.as_primitive::<Float32Type>().value(row)),
+        Float64 => Cell::Float(array.as_primitive::<Float64Type>().value(row)),
+        Decimal32(_, scale) => {
+            Cell::Decimal(array.as_primitive::<Decimal32Type>().value(row).into(), *scale)
+        }
+        Decimal64(_, scale) => {
+            Cell::Decimal(array.as_primitive::<Decimal64Type>().value(row).into(), *scale)
+        }
+        Decimal128(_, scale) => {
+            Cell::Decimal(array.as_primitive::<Decimal128Type>().value(row), *scale)
+        }
+        Decimal256(_, scale) => match array.as_primitive::<Decimal256Type>().value(row).to_i128() {
+            Some(value) => Cell::Decimal(value, *scale),
+            None => Cell::Float(f64::INFINITY), // beyond what any field of a sitemap takes
+        },
+        Date32 => Cell::Date(array.as_primitive::<Date32Type>().value(row)),
+        Date64 => {
+            let days = array.as_primitive::<Date64Type>().value(row).div_euclid(86_400_000);
+            Cell::Date(i32::try_from(days).unwrap_or(i32::MAX))
+        }
+        Timestamp(unit, zone) => {
+            let seconds = match unit {
+                TimeUnit::Second => array.as_primitive::<TimestampSecondType>().value(row),
+                TimeUnit::Millisecond => {
+                    array.as_primitive::<TimestampMillisecondType>().value(row).div_euclid(1_000)
+                }
+                TimeUnit::Microsecond => array
+                    .as_primitive::<TimestampMicrosecondType>()
+                    .value(row)
+                    .div_euclid(1_000_000),
+                TimeUnit::Nanosecond => array
+                    .as_primitive::<TimestampNanosecondType>()
+                    .value(row)
+                    .div_euclid(1_000_000_000),
+            };
+            if zone.is_some() { Cell::Instant(seconds) } else { Cell::Local(seconds) }
+        }
+        _ => Cell::Null,
+    }
+}

@@ -1,0 +1,234 @@
+//! Bytes of a file to UTF-8: inflate what is gzip or zstd, transcode what has another encoding.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use encoding_rs::{Decoder, DecoderResult, Encoding};
+
+use crate::error::{Error, Result, plain};
+
+/// Counts the bytes that were read from the file itself, for the progress line.
+struct Counted<R> {
+    inner: R,
+    count: Arc<AtomicU64>,
+}
+
+impl<R: Read> Read for Counted<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let n = self.inner.read(buffer)?;
+        self.count.fetch_add(n as u64, Ordering::Relaxed);
+        Ok(n)
+    }
+}
+
+/// Opens `path` (`-` is standard input) and gives its text, inflated by its first bytes.
+pub fn open(path: &str, count: Arc<AtomicU64>) -> Result<Box<dyn Read + Send>> {
+    let unreadable = |e: io::Error| {
+        let code = match e.kind() {
+            io::ErrorKind::NotFound => "input.missing",
+            _ => "input.unreadable",
+        };
+        Error::input(code, plain(&e)).in_input(path).caused_by(e)
+    };
+    let file: Box<dyn Read + Send> = if path == "-" {
+        Box::new(io::stdin())
+    } else {
+        let file = File::open(Path::new(path)).map_err(unreadable)?;
+        if file.metadata().map_err(unreadable)?.is_dir() {
+            return Err(
+                Error::input("input.unreadable", "is a folder, not a CSV file").in_input(path)
+            );
+        }
+        Box::new(file)
+    };
+    let mut file = Counted { inner: file, count };
+    let (head, n) = peek::<4>(&mut file).map_err(unreadable)?;
+    let text = io::Cursor::new(head).take(n as u64).chain(file);
+    Ok(match &head[..n] {
+        [0x1f, 0x8b, ..] => {
+            let buffered = io::BufReader::with_capacity(256 << 10, text);
+            Box::new(flate2::bufread::MultiGzDecoder::new(buffered))
+        }
+        [0x28, 0xb5, 0x2f, 0xfd] => {
+            Box::new(zstd::stream::read::Decoder::new(text).map_err(unreadable)?)
+        }
+        _ => Box::new(text),
+    })
+}
+
+/// Reads up to `N` bytes.
+fn peek<const N: usize>(from: &mut impl Read) -> io::Result<([u8; N], usize)> {
+    let mut head = [0; N];
+    let mut n = 0;
+    while n < N {
+        match from.read(&mut head[n..]) {
+            Ok(0) => break,
+            Ok(more) => n += more,
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            Err(e) => return Err(e),
+        }
+    }
+    Ok((head, n))
+}
+
+/// The text of `from` in UTF-8, without a byte order mark.
+///
+/// `encoding` is a name that a user gave; without one a byte order mark decides, else UTF-8.
+pub fn to_utf8(
+    mut from: Box<dyn Read + Send>,
+    encoding: Option<&str>,
+) -> Result<Box<dyn Read + Send>> {
+    let (head, n) = peek::<3>(&mut from).map_err(|e| read_error(&e))?;
+    let mark = match &head[..n] {
+        [0xef, 0xbb, 0xbf] => Some(("utf-8", 3)),
+        [0xff, 0xfe, ..] => Some(("utf-16le", 2)),
+        [0xfe, 0xff, ..] => Some(("utf-16be", 2)),
+        _ => None,
+    };
+    let wanted = encoding.map(|name| name.to_ascii_lowercase().replace('_', "-"));
+    let (name, skip) = match (wanted.as_deref(), mark) {
+        (None, None) => ("utf-8", 0),
+        (None, Some(mark)) => mark,
+        // a mark tells the byte order that a plain "utf-16" leaves open
+        (Some("utf-16" | "utf16"), Some((name @ ("utf-16le" | "utf-16be"), skip))) => (name, skip),
+        (Some("utf-16" | "utf16"), _) => ("utf-16le", 0),
+        (Some("utf-8" | "utf8" | "utf-8-sig"), _) => {
+            ("utf-8", mark.map_or(0, |(m, n)| if m == "utf-8" { n } else { 0 }))
+        }
+        (Some(name), mark) => (name, mark.map_or(0, |(m, n)| if m == name { n } else { 0 })),
+    };
+    let rest = io::Cursor::new(head).take(n as u64).chain(from);
+    let mut rest: Box<dyn Read + Send> = Box::new(rest);
+    let mut skipped = [0; 3];
+    rest.read_exact(&mut skipped[..skip]).map_err(|e| read_error(&e))?;
+    Ok(match name {
+        "utf-8" => rest,
+        "latin-1" | "latin1" | "iso-8859-1" | "iso8859-1" => {
+            Box::new(Latin1 { from: rest, pending: None })
+        }
+        _ => {
+            let encoding = Encoding::for_label_no_replacement(name.as_bytes()).ok_or_else(|| {
+                Error::config(
+                    "config.encoding",
+                    format!("{name:?} is no encoding; use utf-8, latin-1, utf-16 or another WHATWG name"),
+                )
+            })?;
+            if encoding == encoding_rs::UTF_8 {
+                return Ok(rest);
+            }
+            Box::new(Transcode {
+                from: rest,
+                decoder: encoding.new_decoder_without_bom_handling(),
+                raw: vec![0; 64 << 10],
+                start: 0,
+                end: 0,
+                ended: false,
+                finished: false,
+            })
+        }
+    })
+}
+
+/// What an error while reading means: a cut or damaged archive, or a disk that fails.
+pub fn read_error(error: &io::Error) -> Error {
+    match error.kind() {
+        io::ErrorKind::UnexpectedEof => {
+            Error::input("input.truncated", "the file is cut short; make it anew")
+        }
+        io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData | io::ErrorKind::Other => {
+            Error::input(
+                "input.damaged",
+                format!("cannot be inflated ({}); make it anew", plain(error)),
+            )
+        }
+        _ => Error::input("input.unreadable", plain(error)),
+    }
+}
+
+/// ISO 8859-1: each byte is the code point (unlike windows-1252, which the web calls latin1).
+struct Latin1<R> {
+    from: R,
+    /// second byte of a character that did not fit
+    pending: Option<u8>,
+}
+
+impl<R: Read> Read for Latin1<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if buffer.is_empty() {
+            return Ok(0);
+        }
+        let mut n = 0;
+        if let Some(byte) = self.pending.take() {
+            buffer[0] = byte;
+            n = 1;
+        }
+        let mut raw = [0; 16 << 10];
+        let room = ((buffer.len() - n) / 2).min(raw.len());
+        if room == 0 {
+            if n == 0 {
+                // one byte of room: give the first half of a character and keep the second
+                let got = self.from.read(&mut raw[..1])?;
+                if got == 1 {
+                    let mut two = [0; 4];
+                    let character = char::from(raw[0]).encode_utf8(&mut two).as_bytes();
+                    buffer[0] = character[0];
+                    self.pending = character.get(1).copied();
+                }
+                return Ok(got);
+            }
+            return Ok(n);
+        }
+        let got = self.from.read(&mut raw[..room])?;
+        Ok(n + encoding_rs::mem::convert_latin1_to_utf8(&raw[..got], &mut buffer[n..]))
+    }
+}
+
+/// Any other encoding. What it cannot mean becomes the byte 0xFF, so that its row is rejected as
+/// bad text rather than published with a replacement character.
+struct Transcode<R> {
+    from: R,
+    decoder: Decoder,
+    raw: Vec<u8>,
+    start: usize,
+    end: usize,
+    ended: bool,
+    finished: bool,
+}
+
+impl<R: Read> Read for Transcode<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        // the longest character and the mark of a bad one must fit
+        if buffer.len() < 8 {
+            return Err(io::Error::other("transcoding needs a larger buffer"));
+        }
+        while !self.finished {
+            if self.start == self.end && !self.ended {
+                self.start = 0;
+                self.end = self.from.read(&mut self.raw)?;
+                self.ended = self.end == 0;
+            }
+            let room = buffer.len() - 1;
+            let (result, read, written) = self.decoder.decode_to_utf8_without_replacement(
+                &self.raw[self.start..self.end],
+                &mut buffer[..room],
+                self.ended,
+            );
+            self.start += read;
+            match result {
+                DecoderResult::Malformed(..) => {
+                    buffer[written] = 0xff;
+                    return Ok(written + 1);
+                }
+                DecoderResult::InputEmpty if self.ended => self.finished = true,
+                DecoderResult::InputEmpty | DecoderResult::OutputFull => {}
+            }
+            if written > 0 {
+                return Ok(written);
+            }
+        }
+        Ok(0)
+    }
+}

@@ -1,0 +1,36 @@
+//! Input files and streams to batches of rows.
+
+pub mod arrow;
+pub mod block;
+pub mod cell;
+pub mod csv;
+pub mod decode;
+pub mod scan;
+
+use crate::error::Result;
+use cell::Columns;
+
+/// A batch of rows on its way to a renderer.
+pub enum Batch {
+    /// Whole rows of CSV, as far as can be told before they are scanned.
+    Csv(block::Block),
+    /// Some rows of an Arrow record batch.
+    Arrow(arrow::Rows),
+}
+
+/// Something that gives rows.
+///
+/// The reader thread drives: it calls [`Source::open`] once, then [`Source::next`] until that
+/// gives `None` or an error, after which it does not call again. A source never starts threads.
+pub trait Source: Send {
+    /// The name that errors and rejects show.
+    fn name(&self) -> &str;
+    /// Opens the source and tells its columns.
+    fn open(&mut self) -> Result<Columns>;
+    /// Whether only some columns will be asked for, in the order of their slots.
+    fn select(&mut self, slots: &[usize]);
+    /// The next batch; `spare` is a buffer to fill, if the source can use one.
+    fn next(&mut self, spare: Vec<u8>) -> Result<Option<Batch>>;
+    /// Bytes of the input consumed so far, for the progress line.
+    fn consumed(&self) -> u64;
+}

@@ -1,0 +1,196 @@
+//! The exact scanner of CSV: RFC 4180 quoting, and what RFC 4180 leaves open as csv-core does it.
+//!
+//! A row ends at LF, CR or CRLF outside quotes; empty lines are no rows; a quote inside an
+//! unquoted cell is literal. Stricter than csv-core on purpose: after a closing quote only a
+//! delimiter or the end of the line may come, and at the end of the text no quote may be open,
+//! since later rows could not be trusted.
+//!
+//! It jumps from one delimiter, quote or line break to the next by bit masks that
+//! [`crate::simd::csv_masks`] makes for a whole block; nothing in between is touched.
+
+/// A cell of the row at hand: where it stands in the text.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Span {
+    /// First byte, after the opening quote.
+    pub start: u32,
+    /// After the last byte, at the closing quote.
+    pub end: u32,
+    /// It was quoted and holds doubled quotes.
+    pub doubled: bool,
+}
+
+/// A scanned row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RowSpan {
+    /// Where it begins.
+    pub start: usize,
+    /// Where it ends, line break not included.
+    pub end: usize,
+    /// How many cells it has.
+    pub cells: u32,
+}
+
+/// Why the rows from here on cannot be trusted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fault {
+    /// A quote that opened at `cell` is not closed where the text ends; its row began at `row`.
+    Unclosed {
+        /// Where the row begins.
+        row: usize,
+        /// Where the quote stands.
+        cell: usize,
+    },
+    /// After a closing quote stands something else than a delimiter or the end of the line.
+    AfterQuote {
+        /// Index of the cell in its row.
+        cell: u32,
+    },
+    /// A cell is longer than the limit.
+    TooLong {
+        /// Index of the cell in its row.
+        cell: u32,
+    },
+}
+
+/// What the scanner needs to know of a file.
+#[derive(Debug, Clone)]
+pub struct Format {
+    /// The delimiter.
+    pub delimiter: u8,
+    /// Bytes of one cell at most.
+    pub max_cell: usize,
+    /// For each column its slot, or [`NO_SLOT`]; columns after the last count as [`NO_SLOT`].
+    pub slots: Vec<u32>,
+}
+
+/// A column that nobody asked for.
+pub const NO_SLOT: u32 = u32::MAX;
+
+/// Scans a text that begins at the start of a row.
+pub struct Scanner<'a> {
+    text: &'a [u8],
+    masks: &'a [u64],
+    format: &'a Format,
+    /// the word of `masks` at hand, and what is left of it
+    word: usize,
+    mask: u64,
+    at: usize,
+}
+
+impl<'a> Scanner<'a> {
+    /// A scanner over `text`, with the masks that `csv_masks` made of it.
+    pub fn new(text: &'a [u8], masks: &'a [u64], format: &'a Format) -> Scanner<'a> {
+        let mask = masks.first().copied().unwrap_or(0);
+        Scanner { text, masks, format, word: 0, mask, at: 0 }
+    }
+
+    /// Where the next row begins: all before it has been given out.
+    pub fn position(&self) -> usize {
+        self.at
+    }
+
+    /// The next delimiter, quote or line break.
+    #[inline(always)]
+    fn special(&mut self) -> Option<usize> {
+        while self.mask == 0 {
+            self.word += 1;
+            self.mask = *self.masks.get(self.word)?;
+        }
+        let place = self.word * 64 + self.mask.trailing_zeros() as usize;
+        self.mask &= self.mask - 1;
+        Some(place)
+    }
+
+    /// The next row, its cells written to `spans` by slot (a slot that the row lacks is left).
+    #[inline]
+    pub fn next_row(&mut self, spans: &mut [Span]) -> Option<Result<RowSpan, Fault>> {
+        let text = self.text;
+        loop {
+            let start = self.at;
+            if start >= text.len() {
+                return None;
+            }
+            let mut cell = 0u32;
+            let mut from = start;
+            let (end, next) = loop {
+                let (first, last, doubled, stop);
+                if text.get(from) == Some(&b'"') {
+                    self.special(); // the opening quote itself
+                    let mut seen = false;
+                    let close = loop {
+                        match self.special() {
+                            None if text.len() - from > self.format.max_cell => {
+                                return Some(Err(Fault::TooLong { cell }));
+                            }
+                            None => return Some(Err(Fault::Unclosed { row: start, cell: from })),
+                            Some(p) if text[p] != b'"' => {}
+                            Some(p) if text.get(p + 1) == Some(&b'"') => {
+                                self.special();
+                                seen = true;
+                            }
+                            Some(p) => break p,
+                        }
+                    };
+                    stop = match text.get(close + 1) {
+                        None => text.len(),
+                        Some(&c) if c == self.format.delimiter || c == b'\n' || c == b'\r' => {
+                            self.special();
+                            close + 1
+                        }
+                        Some(_) => return Some(Err(Fault::AfterQuote { cell })),
+                    };
+                    (first, last, doubled) = (from + 1, close, seen);
+                } else {
+                    stop = loop {
+                        match self.special() {
+                            None => break text.len(),
+                            Some(p) if text[p] == b'"' => {} // literal
+                            Some(p) => break p,
+                        }
+                    };
+                    (first, last, doubled) = (from, stop, false);
+                }
+                if last - first > self.format.max_cell {
+                    return Some(Err(Fault::TooLong { cell }));
+                }
+                if let Some(&slot) = self.format.slots.get(cell as usize)
+                    && let Some(span) = spans.get_mut(slot as usize)
+                {
+                    *span = Span { start: first as u32, end: last as u32, doubled };
+                }
+                cell += 1;
+                match text.get(stop) {
+                    None => break (stop, stop),
+                    Some(&b'\n') => break (stop, stop + 1),
+                    Some(&b'\r') => {
+                        if text.get(stop + 1) == Some(&b'\n') {
+                            self.special();
+                            break (stop, stop + 2);
+                        }
+                        break (stop, stop + 1);
+                    }
+                    Some(_) => from = stop + 1,
+                }
+            };
+            self.at = next;
+            if end > start {
+                return Some(Ok(RowSpan { start, end, cells: cell }));
+            }
+        }
+    }
+}
+
+/// Copies a cell, with its doubled quotes made single if it has any.
+pub fn undouble_if(text: &[u8], doubled: bool, out: &mut Vec<u8>) {
+    if doubled { undouble(text, out) } else { out.extend_from_slice(text) }
+}
+
+/// Copies a cell with its doubled quotes made single.
+pub fn undouble(text: &[u8], out: &mut Vec<u8>) {
+    let mut rest = text;
+    while let Some(quote) = memchr::memchr(b'"', rest) {
+        out.extend_from_slice(&rest[..=quote]);
+        rest = rest.get(quote + 2..).unwrap_or(&[]);
+    }
+    out.extend_from_slice(rest);
+}

@@ -1,0 +1,98 @@
+//! What a renderer makes of a batch: bytes of `<url>` elements and a small record for each.
+
+use std::collections::BTreeMap;
+use std::mem::take;
+
+use crossbeam_channel::Sender;
+
+/// No lastmod, in [`Entry::newest`].
+pub const NO_LASTMOD: i64 = i64::MIN;
+
+/// What later stages need to know of one `<url>`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Entry {
+    /// Bytes in the chunk.
+    pub len: u32,
+    /// Which row of the batch it came from.
+    pub row: u32,
+    /// Its lastmod as twice the instant, plus 1 if it has a time: the newest is the greatest, and
+    /// of a date and its midnight the one that says more. [`NO_LASTMOD`] if it has none.
+    pub newest: i64,
+    /// The extension namespaces that it uses, a bit each.
+    pub namespaces: u8,
+}
+
+/// A row that becomes no URL.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reject {
+    /// Which row of the batch.
+    pub row: u32,
+    /// The column, if one is to blame.
+    pub column: Option<String>,
+    /// Such as `loc.too_long`.
+    pub code: &'static str,
+    /// What is wrong and what to do.
+    pub message: String,
+    /// The value, cut to [`REJECT_VALUE`] bytes.
+    pub value: Vec<u8>,
+}
+
+/// Bytes of a value that the reject file shows at most.
+pub const REJECT_VALUE: usize = 4096;
+
+/// How often something happened, by code.
+pub type Counts = BTreeMap<&'static str, u64>;
+
+/// The rendered rows of one batch.
+#[derive(Default)]
+pub struct Chunk {
+    /// The elements, one after the other.
+    pub bytes: Vec<u8>,
+    /// One entry an element, in the order of the rows.
+    pub entries: Vec<Entry>,
+    /// For each entry the keyed 128-bit hash of its loc, where duplicates or borders need it.
+    pub keys: Vec<u128>,
+    /// Rows that became no URL.
+    pub rejects: Vec<Reject>,
+    /// Rows seen.
+    pub rows: u64,
+    /// Rows that a filter left out.
+    pub filtered: u64,
+    /// URLs made from rows that were asked to become several, beyond the first.
+    pub expanded: u64,
+    /// What was written and is worth a word, by code.
+    pub notes: Counts,
+    /// Where the buffers go when the chunk is dropped.
+    pub pool: Option<Sender<Buffers>>,
+}
+
+/// Buffers for reuse: fresh memory would cost a page fault every 4 KiB.
+pub type Buffers = (Vec<u8>, Vec<Entry>, Vec<u128>);
+
+impl Chunk {
+    /// An empty chunk in used buffers, which go to `pool` in the end.
+    pub fn new((bytes, entries, keys): Buffers, pool: Sender<Buffers>) -> Chunk {
+        let mut chunk = Chunk::default();
+        (chunk.bytes, chunk.entries, chunk.keys) = (bytes, entries, keys);
+        chunk.bytes.clear();
+        chunk.entries.clear();
+        chunk.keys.clear();
+        chunk.pool = Some(pool);
+        chunk
+    }
+
+    /// Counts one of something.
+    pub fn note(&mut self, code: &'static str) {
+        *self.notes.entry(code).or_default() += 1;
+    }
+}
+
+impl Drop for Chunk {
+    fn drop(&mut self) {
+        if let Some(pool) = &self.pool {
+            let buffers = (take(&mut self.bytes), take(&mut self.entries), take(&mut self.keys));
+            // a full pool, or one that is gone: the memory is freed instead
+            let _ = pool.try_send(buffers);
+        }
+    }
+}

@@ -1,0 +1,609 @@
+//! The URL of a row: checked, percent-encoded once, compared with the site, XML-escaped.
+
+pub use super::address::{Folder, Site};
+pub use super::fault::LocFault;
+
+use super::address::{self, Authority};
+use super::class::{CLEAN, CONTROL, trim};
+use super::escape::escape_into;
+use crate::error::Result;
+
+/// The schema's least number of characters (PROTOCOL section 1, *Schema vs prose*).
+const MIN_CHARS: usize = 12;
+/// Above it Yandex drops a URL: a warning.
+const WARN_CHARS: usize = 1024;
+
+/// Which hosts a URL may have (`--hosts`). Those of the site with its scheme and port are always fine.
+#[derive(Debug, Clone, Default)]
+pub enum Hosts {
+    /// Only scheme, host and port of the site.
+    #[default]
+    Same,
+    /// All.
+    Any,
+    /// These too: each a host (on the default port of http or https) or
+    /// `host:port`; case does not count.
+    List(Vec<String>),
+}
+
+/// What a written URL is like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LocInfo {
+    /// Its characters, percent-encoded and before XML escaping.
+    pub chars: u32,
+    /// It is longer than Yandex takes.
+    pub over_1024: bool,
+    /// It is not under the folder of the sitemaps.
+    pub outside_folder: bool,
+}
+
+/// All that decides about a URL.
+#[derive(Debug, Clone)]
+pub struct LocRules {
+    site: Site,
+    hosts: Allowed,
+    strict: bool,
+    max_chars: usize,
+    folder: Option<Folder>,
+    site_in_folder: bool,
+}
+
+#[derive(Debug, Clone)]
+enum Allowed {
+    Same,
+    Any,
+    List(Vec<(String, Option<u16>)>),
+}
+
+impl LocRules {
+    /// `strict` rejects a `%` without two hex digits; `max_chars` is 2,047 for
+    /// all known crawlers; without `folder` no URL counts as outside of it.
+    ///
+    /// # Errors
+    /// `config.hosts` for an entry of the list that is not a host.
+    pub fn new(
+        site: Site,
+        hosts: Hosts,
+        strict: bool,
+        max_chars: usize,
+        folder: Option<Folder>,
+    ) -> Result<LocRules> {
+        let hosts = match hosts {
+            Hosts::Same => Allowed::Same,
+            Hosts::Any => Allowed::Any,
+            Hosts::List(list) => Allowed::List(
+                list.iter().map(|entry| address::host_entry(entry)).collect::<Result<_>>()?,
+            ),
+        };
+        let site_in_folder = folder
+            .as_ref()
+            .is_none_or(|folder| folder.same_origin(site.https(), site.host(), site.port()));
+        Ok(LocRules { site, hosts, strict, max_chars, folder, site_in_folder })
+    }
+
+    /// The site.
+    pub fn site(&self) -> &Site {
+        &self.site
+    }
+
+    /// Appends the URL, percent-encoded and then XML-escaped. On a fault
+    /// nothing is appended. `scratch` is overwritten.
+    ///
+    /// # Errors
+    /// What is wrong with the URL.
+    #[inline]
+    pub fn write(
+        &self,
+        raw: &[u8],
+        scratch: &mut Vec<u8>,
+        out: &mut Vec<u8>,
+    ) -> std::result::Result<LocInfo, LocFault> {
+        let raw = trim(raw);
+        if let Some(info) = self.write_simple(raw, out) {
+            return Ok(info);
+        }
+        let info = self.encode(raw, scratch)?;
+        escape_into(scratch, out);
+        Ok(info)
+    }
+
+    /// Leaves the percent-encoded, not XML-escaped URL in `scratch`. It is the
+    /// whole of the rules; [`LocRules::write`] knows a shorter way for most URLs.
+    ///
+    /// # Errors
+    /// What is wrong with the URL; `scratch` is then of no use.
+    pub fn encode(
+        &self,
+        raw: &[u8],
+        scratch: &mut Vec<u8>,
+    ) -> std::result::Result<LocInfo, LocFault> {
+        scratch.clear();
+        let raw = trim(raw);
+        if raw.is_empty() {
+            return Err(LocFault::Empty);
+        }
+        if CONTROL.first_in(raw).is_some() {
+            return Err(LocFault::Control);
+        }
+        let text = simdutf8::basic::from_utf8(raw).map_err(|_| LocFault::NotUtf8)?;
+        let parts = address::split(text)?;
+        let https = match parts.scheme {
+            Some(scheme) => address::is_https(scheme).ok_or(LocFault::Scheme)?,
+            None => self.site.https(),
+        };
+        let in_folder = match parts.authority {
+            Some(authority) => {
+                let Authority { host, port, port_text } = address::authority(authority)?;
+                let port = port.unwrap_or(address::default_port(https));
+                self.allow(https, &host, port)?;
+                let scheme = parts.scheme.unwrap_or(address::scheme(https));
+                for part in [scheme, "://", &host, port_text] {
+                    scratch.extend_from_slice(part.as_bytes());
+                }
+                self.folder.as_ref().is_none_or(|folder| folder.same_origin(https, &host, port))
+            }
+            None if parts.scheme.is_some() => return Err(LocFault::NoHost),
+            None => {
+                scratch.extend_from_slice(self.site.origin().as_bytes());
+                self.site_in_folder
+            }
+        };
+        let path_start = scratch.len();
+        if parts.authority.is_none() && !parts.path.starts_with('/') {
+            // RFC 3986, section 5.2.3: merged with the path of the site.
+            let base = self.site.path();
+            let folder = base.rfind('/').map_or("/", |end| &base[..=end]);
+            let base = if parts.path.is_empty() { base } else { folder };
+            scratch.extend_from_slice(base.as_bytes());
+        }
+        address::percent_into(parts.path.as_bytes(), self.strict, scratch)?;
+        if parts.scheme.is_none() {
+            address::remove_dots(scratch, path_start);
+        }
+        let path_end = scratch.len();
+        for (mark, part) in [(b'?', parts.query), (b'#', parts.fragment)] {
+            if let Some(part) = part {
+                scratch.push(mark);
+                address::percent_into(part.as_bytes(), self.strict, scratch)?;
+            }
+        }
+        if scratch.len() < MIN_CHARS {
+            return Err(LocFault::TooShort);
+        }
+        if scratch.len() > self.max_chars {
+            return Err(LocFault::TooLong);
+        }
+        Ok(self.info(scratch.len(), in_folder, &scratch[path_start..path_end]))
+    }
+
+    #[inline]
+    fn info(&self, chars: usize, same_origin: bool, path: &[u8]) -> LocInfo {
+        let inside = match &self.folder {
+            Some(folder) => same_origin && folder.holds_path(path),
+            None => true,
+        };
+        LocInfo {
+            chars: u32::try_from(chars).unwrap_or(u32::MAX),
+            over_1024: chars > WARN_CHARS,
+            outside_folder: !inside,
+        }
+    }
+
+    /// Whether a URL may have this scheme, host and port.
+    fn allow(&self, https: bool, host: &str, port: u16) -> std::result::Result<(), LocFault> {
+        let site = &self.site;
+        let of_site = host.eq_ignore_ascii_case(site.host());
+        if of_site && https == site.https() && port == site.port() {
+            return Ok(());
+        }
+        let mut listed = false;
+        match &self.hosts {
+            Allowed::Any => return Ok(()),
+            Allowed::Same => {}
+            Allowed::List(list) => {
+                for (_, allowed) in list.iter().filter(|(name, _)| host.eq_ignore_ascii_case(name))
+                {
+                    if allowed.unwrap_or(address::default_port(https)) == port {
+                        return Ok(());
+                    }
+                    listed = true;
+                }
+            }
+        }
+        Err(match (of_site, https == site.https()) {
+            (true, false) => LocFault::OtherScheme,
+            (true, true) => LocFault::OtherPort,
+            (false, _) if listed => LocFault::OtherPort,
+            (false, _) => LocFault::OtherHost,
+        })
+    }
+
+    /// The short way for what most rows have: the origin of the site exactly
+    /// as it is written in canonical form (or a host without port, when other
+    /// hosts are allowed), or an absolute path; after it nothing that must be
+    /// percent-encoded. `None`, and nothing appended, for all else.
+    #[inline]
+    fn write_simple(&self, raw: &[u8], out: &mut Vec<u8>) -> Option<LocInfo> {
+        let origin = self.site.origin().as_bytes();
+        let (prefix, path_start, in_folder) = if raw.starts_with(origin)
+            && matches!(raw.get(origin.len()), None | Some(b'/' | b'?' | b'#'))
+        {
+            (&b""[..], origin.len(), self.site_in_folder)
+        } else if is_plain_path(raw) {
+            (origin, 0, self.site_in_folder)
+        } else {
+            let (path_start, in_folder) = self.plain_origin(raw)?;
+            (&b""[..], path_start, in_folder)
+        };
+        // Nothing is percent-encoded here, so the length is known.
+        let chars = prefix.len() + raw.len();
+        if chars < MIN_CHARS || chars > self.max_chars {
+            return None;
+        }
+        match CLEAN.first_not_in(&raw[path_start..]) {
+            None => {
+                out.extend_from_slice(prefix);
+                out.extend_from_slice(raw);
+            }
+            Some(at) => {
+                let before = out.len();
+                out.extend_from_slice(prefix);
+                if !escape_legal(raw, path_start + at, out) {
+                    out.truncate(before);
+                    return None;
+                }
+            }
+        }
+        Some(self.info(chars, in_folder, &raw[path_start..]))
+    }
+
+    /// Where an allowed `http(s)://host` without port ends, and whether it is that of the folder.
+    fn plain_origin(&self, raw: &[u8]) -> Option<(usize, bool)> {
+        if matches!(self.hosts, Allowed::Same) {
+            return None;
+        }
+        let (https, start) = match raw {
+            [b'h', b't', b't', b'p', b's', b':', b'/', b'/', ..] => (true, 8),
+            [b'h', b't', b't', b'p', b':', b'/', b'/', ..] => (false, 7),
+            _ => return None,
+        };
+        let rest = &raw[start..];
+        let end = rest.iter().position(|byte| matches!(byte, b'/' | b'?' | b'#'));
+        let name = &rest[..end.unwrap_or(rest.len())];
+        if !address::plain_host(name) {
+            return None;
+        }
+        let name = std::str::from_utf8(name).ok()?;
+        let port = address::default_port(https);
+        self.allow(https, name, port).ok()?;
+        let folder = self.folder.as_ref();
+        let in_folder = folder.is_none_or(|folder| folder.same_origin(https, name, port));
+        Some((start + name.len(), in_folder))
+    }
+}
+
+/// Whether this is an absolute path without dot segments; a query may follow.
+#[inline]
+fn is_plain_path(raw: &[u8]) -> bool {
+    raw.starts_with(b"/")
+        && raw.get(1) != Some(&b'/')
+        && memchr::memchr_iter(b'.', raw).all(|at| raw[at - 1] != b'/')
+}
+
+/// Appends a URL whose first byte that is not clean stands at `at`, as long as
+/// it needs no percent-encoding: `&`, `'`, `%XX` and one `#` are fine. False,
+/// with `out` half written, for all else.
+fn escape_legal(raw: &[u8], mut at: usize, out: &mut Vec<u8>) -> bool {
+    let mut copied = 0;
+    let mut fragment = false;
+    loop {
+        match raw[at] {
+            byte @ (b'&' | b'\'') => {
+                out.extend_from_slice(&raw[copied..at]);
+                out.extend_from_slice(if byte == b'&' { b"&amp;" } else { b"&apos;" });
+                at += 1;
+                copied = at;
+            }
+            b'%' if address::is_escape(&raw[at..]) => at += 3,
+            b'#' if !fragment => {
+                fragment = true;
+                at += 1;
+            }
+            _ => return false,
+        }
+        match raw.get(at) {
+            None => break,
+            // Escapes come in runs.
+            Some(&byte) if !CLEAN.contains(byte) => {}
+            Some(_) => match CLEAN.first_not_in(&raw[at..]) {
+                None => break,
+                Some(clean) => at += clean,
+            },
+        }
+    }
+    out.extend_from_slice(&raw[copied..]);
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rules(site: &str, hosts: Hosts, strict: bool, folder: Option<&str>) -> LocRules {
+        let folder = folder.map(|url| Folder::parse(url).unwrap());
+        LocRules::new(Site::parse(site).unwrap(), hosts, strict, 2047, folder).unwrap()
+    }
+
+    fn shop() -> LocRules {
+        rules("https://Shop.Example/base/dir/page", Hosts::Same, false, None)
+    }
+
+    fn write(
+        rules: &LocRules,
+        raw: impl AsRef<[u8]>,
+    ) -> std::result::Result<(String, LocInfo), LocFault> {
+        let (mut scratch, mut out) = (b"junk".to_vec(), b"<loc>".to_vec());
+        let result = rules.write(raw.as_ref(), &mut scratch, &mut out);
+        assert!(out.starts_with(b"<loc>"));
+        assert!(result.is_ok() || out.len() == 5);
+        result.map(|info| (String::from_utf8(out[5..].to_vec()).unwrap(), info))
+    }
+
+    fn url(rules: &LocRules, raw: &str) -> std::result::Result<String, LocFault> {
+        write(rules, raw).map(|(url, _)| url)
+    }
+
+    #[test]
+    fn encoded_once_then_escaped() {
+        for (raw, form) in [
+            (" https://shop.example/a\r\n", "https://shop.example/a"),
+            ("https://shop.example", "https://shop.example"),
+            ("https://shop.example?q=1", "https://shop.example?q=1"),
+            ("HTTPS://SHOP.example:443/a", "HTTPS://SHOP.example:443/a"),
+            ("https://shop.example:/a", "https://shop.example:/a"),
+            (
+                "https://shop.example/ümlat.php&q=name",
+                "https://shop.example/%C3%BCmlat.php&amp;q=name",
+            ),
+            (
+                "https://shop.example/a?b=1&c='2'#d",
+                "https://shop.example/a?b=1&amp;c=&apos;2&apos;#d",
+            ),
+            ("https://shop.example/%e4%7E%41&", "https://shop.example/%e4%7E%41&amp;"),
+            ("https://shop.example/100%&%4", "https://shop.example/100%25&amp;%254"),
+            ("https://shop.example/%%41", "https://shop.example/%25%41"),
+            ("https://shop.example/a#b#c?d", "https://shop.example/a#b%23c?d"),
+            ("https://shop.example/a[1]?b[]=2", "https://shop.example/a%5B1%5D?b%5B%5D=2"),
+            (
+                "https://shop.example/a b\"<>\\^`{|}",
+                "https://shop.example/a%20b%22%3C%3E%5C%5E%60%7B%7C%7D",
+            ),
+            ("https://shop.example/a/../b/./c", "https://shop.example/a/../b/./c"),
+            ("https://shop.example/🛒\u{85}", "https://shop.example/%F0%9F%9B%92%C2%85"),
+            ("/p?a=1&b", "https://shop.example/p?a=1&amp;b"),
+            ("/", "https://shop.example/"),
+            ("/a/../b.html", "https://shop.example/b.html"),
+            ("/.hidden", "https://shop.example/.hidden"),
+            ("p q", "https://shop.example/base/dir/p%20q"),
+            ("../x", "https://shop.example/base/x"),
+            ("../../../..", "https://shop.example/"),
+            (".", "https://shop.example/base/dir/"),
+            ("?q=../x", "https://shop.example/base/dir/page?q=../x"),
+            ("#top", "https://shop.example/base/dir/page#top"),
+            ("//SHOP.example/a/../b", "https://SHOP.example/b"),
+            ("//shop.example", "https://shop.example"),
+            ("p/x:y", "https://shop.example/base/dir/p/x:y"),
+        ] {
+            assert_eq!(url(&shop(), raw).as_deref(), Ok(form), "{raw}");
+        }
+    }
+
+    #[test]
+    fn each_fault() {
+        for (raw, fault) in [
+            ("", LocFault::Empty),
+            (" \t\r\n", LocFault::Empty),
+            ("https:///a/b/c/d", LocFault::NoHost),
+            ("https:/shop.example/", LocFault::NoHost),
+            ("https:shop.example/", LocFault::NoHost),
+            ("https://:443/abc", LocFault::NoHost),
+            ("https://", LocFault::NoHost),
+            ("///a", LocFault::NoHost),
+            ("ftp://shop.example/a", LocFault::Scheme),
+            ("javascript:alert(1)", LocFault::Scheme),
+            ("shop.example:443/a", LocFault::Scheme),
+            ("\u{feff}https://shop.example/", LocFault::Scheme),
+            (":a", LocFault::Scheme),
+            ("https://www.shop.example/", LocFault::OtherHost),
+            ("https://shop.example.evil.example/", LocFault::OtherHost),
+            ("https://shop.examplee", LocFault::OtherHost),
+            ("https://shop.example./", LocFault::OtherHost),
+            ("//evil.example/", LocFault::OtherHost),
+            ("http://shop.example/", LocFault::OtherScheme),
+            ("http://shop.example:443/", LocFault::OtherScheme),
+            ("https://shop.example:80/", LocFault::OtherPort),
+            ("https://shop.example:0/", LocFault::OtherPort),
+            ("https://shop.example/a\nb", LocFault::Control),
+            ("https://shop.example/a\x7f", LocFault::Control),
+            ("https://shop.example/\0", LocFault::Control),
+            ("https://shop.example:65536/", LocFault::Host),
+            ("https://shop.example:+80/", LocFault::Host),
+            ("https://shop.example:4a/", LocFault::Host),
+            ("https://shop.example:1:2/", LocFault::Host),
+            ("https://shop .example/", LocFault::Host),
+            ("https://sho%70.example/", LocFault::Host),
+            ("https://shop..example/", LocFault::Host),
+            ("https://shop.example\\.evil.example/", LocFault::Host),
+            ("https://xn--a.example/", LocFault::Host),
+            ("https://a\u{ff0f}b.example/", LocFault::Host),
+            ("https://1.2.3.999/", LocFault::Host),
+            ("https://[::1/", LocFault::Host),
+            ("https://[::g]/", LocFault::Host),
+            ("https://[fe80::1%25eth0]/", LocFault::Host),
+            ("https://[::1]]/", LocFault::Host),
+            ("https://[::1]x/", LocFault::Host),
+            ("https://user@shop.example/", LocFault::Userinfo),
+            ("https://shop.example:a@evil.example/", LocFault::Userinfo),
+        ] {
+            assert_eq!(url(&shop(), raw), Err(fault), "{raw}");
+        }
+        assert_eq!(
+            write(&shop(), b"https://shop.example/\xff").map(|(url, _)| url),
+            Err(LocFault::NotUtf8)
+        );
+        assert_eq!(
+            write(&shop(), b"https://shop.example/\xed\xa0\x80").map(|(url, _)| url),
+            Err(LocFault::NotUtf8)
+        );
+        let strict = rules("https://shop.example", Hosts::Same, true, None);
+        assert_eq!(url(&strict, "/a%2"), Err(LocFault::Percent));
+        assert_eq!(url(&strict, "/a?b=%zz"), Err(LocFault::Percent));
+        assert_eq!(url(&strict, "/a%2f#%C3").as_deref(), Ok("https://shop.example/a%2f#%C3"));
+    }
+
+    #[test]
+    fn idn_and_literal_hosts() {
+        let any = rules("https://shop.example", Hosts::Any, false, None);
+        for (raw, form) in [
+            ("https://WWW.Münster.de:8080/ä", "https://www.xn--mnster-3ya.de:8080/%C3%A4"),
+            ("http://דוגמה.קום/", "http://xn--6dbbec0c.xn--9dbq2a/"),
+            ("https://مثال.إختبار", "https://xn--mgbh0fb.xn--kgbechtv"),
+            ("https://XN--MNSTER-3YA.de/", "https://XN--MNSTER-3YA.de/"),
+            ("https://[2001:DB8::1]:8443/a[b]", "https://[2001:DB8::1]:8443/a%5Bb%5D"),
+            ("https://127.0.0.1/aaa", "https://127.0.0.1/aaa"),
+            ("//m_1.example.:08080/", "https://m_1.example.:08080/"),
+        ] {
+            assert_eq!(url(&any, raw).as_deref(), Ok(form), "{raw}");
+        }
+        let german = rules("https://Münster.de", Hosts::Same, false, None);
+        assert_eq!(german.site().origin(), "https://xn--mnster-3ya.de");
+        for raw in ["https://münster.de/a", "https://xn--mnster-3ya.de/a", "/a"] {
+            assert_eq!(url(&german, raw).as_deref(), Ok("https://xn--mnster-3ya.de/a"), "{raw}");
+        }
+        let long = format!("https://{}.example/", "a".repeat(64));
+        assert_eq!(url(&any, &long), Err(LocFault::Host));
+        let long = format!("https://{}example/", "abcdefg.".repeat(31));
+        assert_eq!(url(&any, &long), Err(LocFault::Host));
+    }
+
+    #[test]
+    fn lists_of_hosts() {
+        let list = ["M.shop.example", "münster.de", "old.example:8080"].map(str::to_owned).to_vec();
+        let rules = rules("https://shop.example", Hosts::List(list), false, None);
+        for good in [
+            "https://shop.example/",
+            "https://m.shop.example/",
+            "http://M.SHOP.example:80/",
+            "http://m.shop.example/a b",
+            "https://Münster.de/",
+            "http://old.example:8080/",
+            "https://old.example:8080/",
+        ] {
+            assert!(url(&rules, good).is_ok(), "{good}");
+        }
+        for (raw, fault) in [
+            ("http://shop.example/", LocFault::OtherScheme),
+            ("https://m.shop.example:80/", LocFault::OtherPort),
+            ("https://old.example/", LocFault::OtherPort),
+            ("https://other.example/", LocFault::OtherHost),
+        ] {
+            assert_eq!(url(&rules, raw), Err(fault), "{raw}");
+        }
+        for wrong in ["", "a b", "https://a.example", "a@b", "a/b", "a:b"] {
+            let site = Site::parse("https://shop.example").unwrap();
+            let error = LocRules::new(site, Hosts::List(vec![wrong.to_owned()]), false, 2047, None);
+            assert_eq!(error.err().map(|error| error.code), Some("config.hosts"), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn lengths() {
+        let any = rules("https://shop.example", Hosts::Any, false, None);
+        assert_eq!(url(&any, "http://a.co"), Err(LocFault::TooShort));
+        assert_eq!(write(&any, "http://a.co/").unwrap().1.chars, 12);
+        let start = "https://shop.example/";
+        for (tail, weight) in [("a", 1), ("&", 1), ("ü", 6), ("%C3", 3)] {
+            let url = |chars: usize| {
+                let count = (chars - start.len()) / weight;
+                let filler = "b".repeat(chars - start.len() - count * weight);
+                write(&any, format!("{start}{filler}{}", tail.repeat(count)))
+            };
+            assert!(!url(1024).unwrap().1.over_1024);
+            assert!(url(1025).unwrap().1.over_1024);
+            assert_eq!(url(2047).unwrap().1.chars, 2047);
+            assert_eq!(url(2048), Err(LocFault::TooLong), "{tail}");
+        }
+    }
+
+    #[test]
+    fn folders() {
+        let outside = |folder: &str, raw: &str| {
+            let rules = rules("https://shop.example", Hosts::Any, false, Some(folder));
+            write(&rules, raw).unwrap().1.outside_folder
+        };
+        for (folder, raw) in [
+            ("https://shop.example", "https://shop.example?a"),
+            ("https://shop.example/", "https://shop.example"),
+            ("https://shop.example/", "https://shop.example#a b"),
+            ("https://shop.example/shop", "/shop/a"),
+            ("https://shop.example/shop/", "https://shop.example/shop/?ü"),
+            ("https://shop.example/ü/", "https://shop.example/ü/a"),
+            ("https://{host}/", "https://www.other.example/"),
+            ("https://{host}/a/", "https://other.example/a/"),
+            ("https://shop.example:443/", "HTTPS://SHOP.EXAMPLE/"),
+        ] {
+            assert!(!outside(folder, raw), "{folder} {raw}");
+        }
+        for (folder, raw) in [
+            ("https://shop.example/shop", "https://shop.example/shop"),
+            ("https://shop.example/shop", "https://shop.example/shopping/a"),
+            ("https://shop.example/shop", "/?/shop/"),
+            ("https://shop.example/shop", "https://shop.example"),
+            ("https://cdn.example/", "https://shop.example/a"),
+            ("https://shop.example/", "http://shop.example/a"),
+            ("https://shop.example/", "https://shop.example:444/a"),
+            ("https://{host}/a/", "https://other.example/b/a/"),
+            ("https://{host}/", "http://other.example/"),
+        ] {
+            assert!(outside(folder, raw), "{folder} {raw}");
+        }
+    }
+
+    #[test]
+    fn sites() {
+        for (site, origin, path) in [
+            ("https://www.Shop.example", "https://www.shop.example", ""),
+            (" HTTP://shop.example:80/ ", "http://shop.example", "/"),
+            ("http://shop.example:443/a/../b c/", "http://shop.example:443", "/b%20c/"),
+            ("https://[::A]:8443", "https://[::a]:8443", ""),
+        ] {
+            let site = Site::parse(site).unwrap();
+            assert_eq!((site.origin(), site.path()), (origin, path));
+        }
+        for wrong in [
+            "",
+            "shop.example",
+            "/a",
+            "//shop.example",
+            "ftp://a.example",
+            "https://",
+            "https://a@b.example",
+            "https://a b",
+            "https://shop.example?q",
+            "https://shop.example/#f",
+            "https://a.example/\n/b",
+            "https://a.example/%",
+        ] {
+            assert_eq!(
+                Site::parse(wrong).err().map(|error| error.code),
+                Some("config.site"),
+                "{wrong}"
+            );
+            assert_eq!(
+                Folder::parse(wrong).err().map(|error| error.code),
+                Some("config.sitemap_url"),
+                "{wrong}"
+            );
+        }
+    }
+}

@@ -1,0 +1,16 @@
+//! The parts of a `<url>`: each function checks one value and appends its
+//! canonical form to a buffer of the caller. No I/O, and no allocation for
+//! the values that make up a usual catalog.
+
+pub mod address;
+pub mod changefreq;
+pub mod chunk;
+pub mod class;
+pub mod escape;
+pub mod fault;
+pub mod lastmod;
+pub mod loc;
+pub mod plan;
+pub mod priority;
+pub mod row;
+pub mod template;

@@ -1,0 +1,377 @@
+//! A row to one `<url>`.
+
+use std::hash::Hasher;
+
+use jiff::tz::TimeZone;
+use siphasher::sip128::{Hasher128, SipHasher13};
+
+use super::changefreq;
+use super::chunk::{Chunk, Entry, NO_LASTMOD, REJECT_VALUE, Reject};
+use super::lastmod::{Lastmod, local_to_instant};
+use super::loc::{Folder, Hosts, LocFault, LocInfo, LocRules, Site};
+use super::plan::{From, LocFrom, Plan};
+use super::priority;
+use crate::config::{Config, Epoch, OnBadField, Output};
+use crate::error::{Error, Result};
+use crate::read::cell::{Cell, Row};
+use crate::shard::frame;
+
+/// What all renderers of a run share.
+pub struct Rules {
+    loc: LocRules,
+    zone: Option<TimeZone>,
+    epoch: Option<Epoch>,
+    omit: bool,
+    text: bool,
+    max_bytes: u64,
+    /// the key of the loc hashes, where they are wanted
+    key: Option<(u64, u64)>,
+}
+
+impl Rules {
+    /// Checks the parts of the configuration that rule rows. With `key`, locs are hashed by it.
+    pub fn new(config: &Config, key: Option<(u64, u64)>) -> Result<Rules> {
+        let site = Site::parse(&config.site)?;
+        let hosts = match config.hosts.as_str() {
+            "same" => Hosts::Same,
+            "any" => Hosts::Any,
+            list => Hosts::List(list.split(',').map(|host| host.trim().to_owned()).collect()),
+        };
+        let folder = config.sitemap_url.as_deref().map(Folder::parse).transpose()?;
+        let loc = LocRules::new(site, hosts, config.strict_urls, config.max_loc as usize, folder)?;
+        let zone = config.timezone.as_deref().map(|name| {
+            TimeZone::get(name).map_err(|_| {
+                Error::config(
+                    "config.timezone",
+                    format!("{name:?} is no time zone; write one such as Europe/Berlin or UTC"),
+                )
+            })
+        });
+        Ok(Rules {
+            loc,
+            zone: zone.transpose()?,
+            epoch: config.lastmod_epoch,
+            omit: config.on_bad_field == OnBadField::Omit,
+            text: config.output == Output::Text,
+            max_bytes: config.max_bytes,
+            key,
+        })
+    }
+
+    fn lastmod(&self, cell: &Cell<'_>) -> Option<Lastmod> {
+        match *cell {
+            Cell::Text(text) => match self.epoch {
+                Some(_) => {
+                    let digits = std::str::from_utf8(text).ok()?.trim();
+                    self.since_epoch(digits.parse().ok()?)
+                }
+                None => Lastmod::parse(text, self.zone.as_ref()),
+            },
+            Cell::Date(days) => Lastmod::from_days(days),
+            Cell::Instant(seconds) => Lastmod::from_seconds(seconds),
+            Cell::Local(seconds) => match &self.zone {
+                Some(zone) => Lastmod::from_seconds(local_to_instant(seconds, zone)?),
+                None => Lastmod::from_seconds(seconds),
+            },
+            Cell::Int(n) => self.since_epoch(n),
+            Cell::UInt(n) => self.since_epoch(n.try_into().ok()?),
+            // what pandas makes of integers with gaps
+            Cell::Float(n) if n.fract() == 0.0 && n.abs() < 9e15 => self.since_epoch(n as i64),
+            _ => None,
+        }
+    }
+
+    fn since_epoch(&self, n: i64) -> Option<Lastmod> {
+        match self.epoch? {
+            Epoch::Seconds => Lastmod::from_seconds(n),
+            Epoch::Milliseconds => Lastmod::from_seconds(n.div_euclid(1_000)),
+        }
+    }
+}
+
+/// Checks a constant of the mapping as a row's value would be.
+pub fn check_constants(rules: &Rules, plan: &Plan) -> Result<()> {
+    let wrong = |field: &str, value: &[u8], what: &str| {
+        let value = String::from_utf8_lossy(value).into_owned();
+        Err(Error::config("config.constant", format!("{field}: {value:?} {what}")))
+    };
+    if let Some(From::Constant(value)) = &plan.lastmod
+        && rules.lastmod(&Cell::Text(value)).is_none()
+    {
+        return wrong("lastmod", value, LASTMOD_WRONG);
+    }
+    if let Some(From::Constant(value)) = &plan.changefreq
+        && changefreq::parse(value).is_none()
+    {
+        return wrong("changefreq", value, CHANGEFREQ_WRONG);
+    }
+    if let Some(From::Constant(value)) = &plan.priority
+        && !priority::write_text(value, &mut Vec::new())
+    {
+        return wrong("priority", value, PRIORITY_WRONG);
+    }
+    Ok(())
+}
+
+const LASTMOD_WRONG: &str =
+    "is no date that can be written (2026-11-20, or with a time); a bare year or month is none";
+const CHANGEFREQ_WRONG: &str = "is none of always, hourly, daily, weekly, monthly, yearly, never";
+const PRIORITY_WRONG: &str = "is no number from 0.0 to 1.0";
+
+/// Renders the rows of one input.
+pub struct Renderer<'r> {
+    rules: &'r Rules,
+    plan: &'r Plan,
+    value: Vec<u8>,
+    encoded: Vec<u8>,
+}
+
+impl<'r> Renderer<'r> {
+    /// A renderer; one a thread.
+    pub fn new(rules: &'r Rules, plan: &'r Plan) -> Renderer<'r> {
+        Renderer { rules, plan, value: Vec::new(), encoded: Vec::new() }
+    }
+
+    /// Appends what the row becomes: an entry, a reject, or a count.
+    #[inline]
+    pub fn render(&mut self, row: &impl Row, number: u32, chunk: &mut Chunk) {
+        chunk.rows += 1;
+        for filter in &self.plan.filters {
+            if row.cell(filter.slot, &mut self.value).is(&filter.value) == filter.negate {
+                chunk.filtered += 1;
+                return;
+            }
+        }
+        let start = chunk.bytes.len();
+        match self.url(row, chunk) {
+            Ok(newest) => {
+                let len = chunk.bytes.len() - start;
+                let frame = if self.rules.text { 0 } else { frame::length(0) };
+                if frame + len as u64 > self.rules.max_bytes {
+                    chunk.bytes.truncate(start);
+                    chunk.rejects.push(Reject {
+                        row: number,
+                        column: None,
+                        code: "url.too_large",
+                        message: "the row alone is larger than a sitemap file may be".into(),
+                        value: Vec::new(),
+                    });
+                    return;
+                }
+                chunk.entries.push(Entry { len: len as u32, row: number, newest, namespaces: 0 });
+            }
+            Err(mut reject) => {
+                chunk.bytes.truncate(start);
+                if self.rules.key.is_some() {
+                    chunk.keys.truncate(chunk.entries.len());
+                }
+                reject.row = number;
+                chunk.rejects.push(*reject);
+            }
+        }
+    }
+
+    /// Appends the element and tells its lastmod as [`Entry::newest`] has it.
+    #[inline]
+    fn url(&mut self, row: &impl Row, chunk: &mut Chunk) -> std::result::Result<i64, Box<Reject>> {
+        if self.rules.text {
+            self.loc(row, chunk)?;
+            chunk.bytes.push(b'\n');
+            return Ok(NO_LASTMOD);
+        }
+        chunk.bytes.extend_from_slice(b"<url><loc>");
+        self.loc(row, chunk)?;
+        chunk.bytes.extend_from_slice(b"</loc>");
+        let newest = self.lastmod(row, chunk)?;
+        self.changefreq(row, chunk)?;
+        self.priority(row, chunk)?;
+        chunk.bytes.extend_from_slice(b"</url>\n");
+        Ok(newest)
+    }
+
+    #[inline]
+    fn loc(&mut self, row: &impl Row, chunk: &mut Chunk) -> std::result::Result<(), Box<Reject>> {
+        let start = chunk.bytes.len();
+        let Renderer { rules, plan, value, encoded } = self;
+        let (raw, column): (&[u8], _) = match &plan.loc {
+            LocFrom::Slot(slot) => {
+                let cell = row.cell(*slot, value);
+                match cell {
+                    Cell::Text(text) => (text, Some(*slot)),
+                    Cell::Null => (b"", Some(*slot)),
+                    other => {
+                        let mut text = Vec::new();
+                        other.write(&mut text);
+                        return Err(bad_loc(LocFault::NoHost, &text, Some(&plan.names[*slot])));
+                    }
+                }
+            }
+            LocFrom::Template(template, slots) => {
+                let mut values = Vec::with_capacity(slots.len());
+                for &slot in slots {
+                    let mut text = Vec::new();
+                    row.cell(slot, encoded).write(&mut text);
+                    values.push(text);
+                }
+                value.clear();
+                if !template.write(|i| values.get(i).map(Vec::as_slice), value) {
+                    let empty =
+                        values.iter().position(Vec::is_empty).map(|i| &plan.names[slots[i]]);
+                    return Err(bad_loc(LocFault::Empty, b"", empty.map(String::as_str)));
+                }
+                (value, None)
+            }
+        };
+        let written = if rules.text {
+            let info = rules.loc.encode(raw, encoded);
+            if info.is_ok() {
+                chunk.bytes.extend_from_slice(encoded);
+            }
+            info
+        } else {
+            rules.loc.write(raw, encoded, &mut chunk.bytes)
+        };
+        let LocInfo { over_1024, outside_folder, .. } = written
+            .map_err(|fault| bad_loc(fault, raw, column.map(|slot| plan.names[slot].as_str())))?;
+        if over_1024 {
+            chunk.note("loc.over_1024");
+        }
+        if outside_folder {
+            chunk.note("loc.outside_folder");
+        }
+        if let Some((k0, k1)) = rules.key {
+            let mut hasher = SipHasher13::new_with_keys(k0, k1);
+            hasher.write(&chunk.bytes[start..]);
+            chunk.keys.push(hasher.finish128().as_u128());
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn lastmod(
+        &mut self,
+        row: &impl Row,
+        chunk: &mut Chunk,
+    ) -> std::result::Result<i64, Box<Reject>> {
+        let Some(from) = &self.plan.lastmod else { return Ok(NO_LASTMOD) };
+        let cell = cell(from, row, &mut self.value);
+        if cell == Cell::Null {
+            return Ok(NO_LASTMOD);
+        }
+        match self.rules.lastmod(&cell) {
+            Some(lastmod) => {
+                chunk.bytes.extend_from_slice(b"<lastmod>");
+                lastmod.write(&mut chunk.bytes);
+                chunk.bytes.extend_from_slice(b"</lastmod>");
+                Ok(lastmod.instant() * 2 + i64::from(matches!(lastmod, Lastmod::Instant(_))))
+            }
+            None => {
+                let what = ("lastmod.invalid", LASTMOD_WRONG);
+                bad_field(self.rules, self.plan, what, from, &cell, chunk).map(|()| NO_LASTMOD)
+            }
+        }
+    }
+
+    #[inline]
+    fn changefreq(
+        &mut self,
+        row: &impl Row,
+        chunk: &mut Chunk,
+    ) -> std::result::Result<(), Box<Reject>> {
+        let Some(from) = &self.plan.changefreq else { return Ok(()) };
+        let cell = cell(from, row, &mut self.value);
+        let known = match cell {
+            Cell::Null => return Ok(()),
+            Cell::Text(text) => changefreq::parse(text),
+            _ => None,
+        };
+        match known {
+            Some(value) => {
+                for part in ["<changefreq>", value, "</changefreq>"] {
+                    chunk.bytes.extend_from_slice(part.as_bytes());
+                }
+                Ok(())
+            }
+            None => {
+                let what = ("changefreq.invalid", CHANGEFREQ_WRONG);
+                bad_field(self.rules, self.plan, what, from, &cell, chunk)
+            }
+        }
+    }
+
+    #[inline]
+    fn priority(
+        &mut self,
+        row: &impl Row,
+        chunk: &mut Chunk,
+    ) -> std::result::Result<(), Box<Reject>> {
+        let Some(from) = &self.plan.priority else { return Ok(()) };
+        let cell = cell(from, row, &mut self.value);
+        let start = chunk.bytes.len();
+        chunk.bytes.extend_from_slice(b"<priority>");
+        let out = &mut chunk.bytes;
+        let written = match cell {
+            Cell::Null => {
+                out.truncate(start);
+                return Ok(());
+            }
+            Cell::Text(text) => priority::write_text(text, out),
+            Cell::Int(n) => priority::write_int(n, out),
+            Cell::UInt(n) => i64::try_from(n).is_ok_and(|n| priority::write_int(n, out)),
+            Cell::Float32(n) => priority::write_f32(n, out),
+            Cell::Float(n) => priority::write_f64(n, out),
+            Cell::Decimal(n, scale) => priority::write_decimal(n, scale, out),
+            _ => false,
+        };
+        if written {
+            out.extend_from_slice(b"</priority>");
+            return Ok(());
+        }
+        out.truncate(start);
+        let what = ("priority.invalid", PRIORITY_WRONG);
+        bad_field(self.rules, self.plan, what, from, &cell, chunk)
+    }
+}
+
+#[inline]
+fn cell<'a>(from: &'a From, row: &'a impl Row, scratch: &'a mut Vec<u8>) -> Cell<'a> {
+    match from {
+        From::Slot(slot) => row.cell(*slot, scratch),
+        From::Constant(text) => Cell::Text(text),
+    }
+}
+
+#[cold]
+fn bad_loc(fault: LocFault, value: &[u8], column: Option<&str>) -> Box<Reject> {
+    Box::new(Reject {
+        row: 0,
+        column: column.map(str::to_owned),
+        code: fault.code(),
+        message: fault.message().into(),
+        value: value[..value.len().min(REJECT_VALUE)].to_vec(),
+    })
+}
+
+/// Leaves the field out and counts it, or rejects the row, as the policy says.
+#[cold]
+fn bad_field(
+    rules: &Rules,
+    plan: &Plan,
+    (code, message): (&'static str, &'static str),
+    from: &From,
+    cell: &Cell<'_>,
+    chunk: &mut Chunk,
+) -> std::result::Result<(), Box<Reject>> {
+    if rules.omit {
+        chunk.note(code);
+        return Ok(());
+    }
+    let mut value = Vec::new();
+    cell.write(&mut value);
+    value.truncate(REJECT_VALUE);
+    let column = match from {
+        From::Slot(slot) => Some(plan.names[*slot].clone()),
+        From::Constant(_) => None,
+    };
+    Err(Box::new(Reject { row: 0, column, code, message: message.into(), value }))
+}

@@ -1,0 +1,50 @@
+//! What stands around the `<url>` elements of a shard.
+
+const OPEN: &str = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n\
+                    <urlset xmlns=\"http://www.sitemaps.org/schemas/sitemap/0.9\"";
+
+/// What stands after the last element.
+pub const FOOTER: &str = "</urlset>\n";
+
+/// The extensions: the bit in [`crate::render::chunk::Entry::namespaces`], and the declaration
+/// (PROTOCOL section 2).
+pub const NAMESPACES: [(u8, &str); 4] = [
+    (1, " xmlns:image=\"http://www.google.com/schemas/sitemap-image/1.1\""),
+    (2, " xmlns:xhtml=\"http://www.w3.org/1999/xhtml\""),
+    (4, " xmlns:video=\"http://www.google.com/schemas/sitemap-video/1.1\""),
+    (8, " xmlns:news=\"http://www.google.com/schemas/sitemap-news/0.9\""),
+];
+
+/// What stands before the first element of a shard that uses these namespaces.
+pub fn header(namespaces: u8) -> String {
+    let mut header = OPEN.to_owned();
+    for (bit, declaration) in NAMESPACES {
+        if namespaces & bit != 0 {
+            header.push_str(declaration);
+        }
+    }
+    header.push_str(">\n");
+    header
+}
+
+/// Bytes of header and footer.
+pub fn length(namespaces: u8) -> u64 {
+    let mut length = OPEN.len() + ">\n".len() + FOOTER.len();
+    for (bit, declaration) in NAMESPACES {
+        if namespaces & bit != 0 {
+            length += declaration.len();
+        }
+    }
+    length as u64
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_length_is_that_of_the_text() {
+        for namespaces in 0..16 {
+            let text = super::header(namespaces) + super::FOOTER;
+            assert_eq!(super::length(namespaces), text.len() as u64);
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! Elements to shards by count and bytes. Pure: no I/O, and "fits" is answered before an element
+//! is taken.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::frame;
+use crate::render::chunk::{Chunk, NO_LASTMOD};
+
+/// What a shard may hold.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// URLs at most.
+    pub urls: u32,
+    /// Uncompressed bytes at most, header and footer included.
+    pub bytes: u64,
+    /// A text sitemap: nothing stands around its lines.
+    pub text: bool,
+}
+
+impl Limits {
+    /// Bytes of header and footer.
+    pub fn frame(&self, namespaces: u8) -> u64 {
+        if self.text { 0 } else { frame::length(namespaces) }
+    }
+}
+
+/// Elements that stand next to each other in a chunk.
+pub struct Piece {
+    /// Where they are.
+    pub chunk: Arc<Chunk>,
+    /// Their bytes.
+    pub bytes: Range<usize>,
+}
+
+impl Piece {
+    /// The bytes of the elements.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.chunk.bytes[self.bytes.clone()]
+    }
+}
+
+/// A shard that is complete.
+pub struct Shard {
+    /// Counts from 1 in the order of the rows.
+    pub number: u64,
+    /// Its elements.
+    pub pieces: Vec<Piece>,
+    /// How many there are.
+    pub urls: u32,
+    /// Their bytes, with header and footer.
+    pub bytes: u64,
+    /// The namespaces they use.
+    pub namespaces: u8,
+    /// The newest lastmod, as [`crate::render::chunk::Entry::newest`] has it.
+    pub newest: i64,
+}
+
+/// Fills shards.
+pub struct Packer {
+    limits: Limits,
+    open: Shard,
+    /// bytes of the elements alone
+    body: u64,
+}
+
+impl Packer {
+    /// A packer whose first shard has number 1.
+    pub fn new(limits: Limits) -> Packer {
+        Packer { limits, open: Packer::empty(1), body: 0 }
+    }
+
+    fn empty(number: u64) -> Shard {
+        Shard { number, pieces: Vec::new(), urls: 0, bytes: 0, namespaces: 0, newest: NO_LASTMOD }
+    }
+
+    /// Takes the elements of a chunk, but for those that `skip` names by their ascending indices;
+    /// gives each shard that became full to `emit`.
+    pub fn push<E>(
+        &mut self,
+        chunk: &Arc<Chunk>,
+        skip: &[u32],
+        emit: &mut impl FnMut(Shard) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let mut skip = skip.iter().peekable();
+        let mut at = 0;
+        let mut from = 0; // where the run at hand begins
+        for (i, entry) in chunk.entries.iter().enumerate() {
+            let len = entry.len as usize;
+            if skip.next_if(|&&s| s as usize == i).is_some() {
+                self.run(chunk, from..at);
+                at += len;
+                from = at;
+                continue;
+            }
+            let namespaces = self.open.namespaces | entry.namespaces;
+            let bytes = self.body + len as u64 + self.limits.frame(namespaces);
+            if self.open.urls == self.limits.urls || bytes > self.limits.bytes {
+                self.run(chunk, from..at);
+                from = at;
+                emit(self.close())?;
+            }
+            self.open.urls += 1;
+            self.open.namespaces |= entry.namespaces;
+            self.open.newest = self.open.newest.max(entry.newest);
+            self.body += len as u64;
+            at += len;
+        }
+        self.run(chunk, from..at);
+        Ok(())
+    }
+
+    fn run(&mut self, chunk: &Arc<Chunk>, bytes: Range<usize>) {
+        if !bytes.is_empty() {
+            self.open.pieces.push(Piece { chunk: chunk.clone(), bytes });
+        }
+    }
+
+    fn close(&mut self) -> Shard {
+        let next = Packer::empty(self.open.number + 1);
+        let mut shard = std::mem::replace(&mut self.open, next);
+        shard.bytes = self.body + self.limits.frame(shard.namespaces);
+        self.body = 0;
+        shard
+    }
+
+    /// The last shard, if there is one.
+    pub fn finish(mut self) -> Option<Shard> {
+        (self.open.urls > 0).then(|| self.close())
+    }
+}

@@ -1,0 +1,187 @@
+//! Shards to a staging folder: named, digested, compressed, written, fsynced.
+
+use std::collections::HashMap;
+use std::fs::{self, File};
+use std::io::{IoSlice, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+use super::Sink;
+use super::manifest::{ShardEntry, newest_text};
+use crate::error::{Error, Kind, Result};
+use crate::shard::frame;
+use crate::shard::gzip::Encoder;
+use crate::shard::packer::Shard;
+
+/// A shard that is live, and that a new one may equal.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Deserialize)]
+pub struct Live {
+    /// Its digest, as [`ShardEntry::digest`] has it.
+    pub digest: String,
+    /// Bytes of the file.
+    pub compressed_bytes: u64,
+}
+
+/// Writes shards to a folder.
+pub struct Dir<'a> {
+    /// The staging folder; it exists.
+    pub folder: PathBuf,
+    /// The first part of the names.
+    pub name: String,
+    /// One URL a line in place of XML.
+    pub text: bool,
+    /// How to compress; plain files without it.
+    pub encoder: Option<&'a dyn Encoder>,
+    /// What is live, by path: a shard with the same bytes is not written again.
+    pub live: HashMap<String, Live>,
+    /// Files that were written and not yet fsynced.
+    pub unsynced: Mutex<Vec<(PathBuf, File)>>,
+}
+
+/// Files that are written before the disk is waited for: meanwhile the kernel writes them, and
+/// their fsync finds less to do.
+const UNSYNCED: usize = 8;
+
+impl Dir<'_> {
+    fn file_name(&self, number: u64) -> String {
+        let kind = if self.text { "txt" } else { "xml" };
+        let gz = if self.encoder.is_some() { ".gz" } else { "" };
+        format!("{}-{number:05}.{kind}{gz}", self.name)
+    }
+
+    /// Waits for the disk until at most `limit` files are left.
+    fn sync(&self, limit: usize) -> Result<()> {
+        loop {
+            let (path, file) = {
+                let mut unsynced = self.unsynced.lock().map_err(|_| poisoned())?;
+                if unsynced.len() <= limit {
+                    return Ok(());
+                }
+                unsynced.remove(0)
+            };
+            file.sync_all().map_err(|e| write_error(&path, e))?;
+        }
+    }
+}
+
+fn poisoned() -> Error {
+    Error::new(Kind::Output, "internal.thread", "another thread failed")
+}
+
+/// What an error while writing a file of the output means.
+pub fn write_error(path: &Path, error: std::io::Error) -> Error {
+    if error.kind() == std::io::ErrorKind::StorageFull {
+        let mut full = Error::output("output.disk_full", path, error);
+        full.message.push_str("; what was live still is: free some room and run again");
+        return full;
+    }
+    Error::output("output.unwritable", path, error)
+}
+
+/// A digest of the uncompressed bytes.
+fn digest(header: &str, shard: &Shard, footer: &str) -> String {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(header.as_bytes());
+    for piece in &shard.pieces {
+        hasher.update(piece.as_bytes());
+    }
+    hasher.update(footer.as_bytes());
+    hasher.finalize().to_hex()[..32].to_owned()
+}
+
+impl Sink for Dir<'_> {
+    fn write(&self, shard: Shard, buffer: &mut Vec<u8>) -> Result<ShardEntry> {
+        let (header, footer) = if self.text {
+            (String::new(), "")
+        } else {
+            (frame::header(shard.namespaces), frame::FOOTER)
+        };
+        let mut entry = ShardEntry {
+            number: shard.number,
+            path: self.file_name(shard.number),
+            urls: shard.urls,
+            bytes: shard.bytes,
+            compressed_bytes: shard.bytes,
+            digest: digest(&header, &shard, footer),
+            lastmod: newest_text(shard.newest),
+            changed: true,
+        };
+        if let Some(live) = self.live.get(&entry.path)
+            && live.digest == entry.digest
+        {
+            entry.compressed_bytes = live.compressed_bytes;
+            entry.changed = false;
+            return Ok(entry);
+        }
+        let target = self.folder.join(&entry.path);
+        let failed = |e| write_error(&target, e);
+        if let Some(parent) = target.parent() {
+            fs::create_dir_all(parent).map_err(failed)?;
+        }
+        let mut file = File::create_new(&target).map_err(failed)?;
+        let length = match self.encoder {
+            Some(encoder) => {
+                buffer.clear();
+                buffer.extend_from_slice(header.as_bytes());
+                for piece in &shard.pieces {
+                    buffer.extend_from_slice(piece.as_bytes());
+                }
+                buffer.extend_from_slice(footer.as_bytes());
+                drop(shard); // its chunks go back to the renderers
+                let length = buffer.len() as u64;
+                let compressed = encoder.encode(buffer)?;
+                let compressed = (*compressed).as_ref();
+                check_trailer(compressed, length)?;
+                entry.compressed_bytes = compressed.len() as u64;
+                file.write_all(compressed).map_err(failed)?;
+                length
+            }
+            None => {
+                let mut parts = Vec::with_capacity(shard.pieces.len() + 2);
+                parts.push(IoSlice::new(header.as_bytes()));
+                parts.extend(shard.pieces.iter().map(|piece| IoSlice::new(piece.as_bytes())));
+                parts.push(IoSlice::new(footer.as_bytes()));
+                let length = parts.iter().map(|part| part.len() as u64).sum();
+                write_all_vectored(&mut file, &mut parts).map_err(failed)?;
+                length
+            }
+        };
+        // the packer counted before a byte was written; what was written must agree
+        if length != entry.bytes {
+            let message = format!("{}: {length} bytes, {} were counted", entry.path, entry.bytes);
+            return Err(Error::new(Kind::Output, "internal.bytes", message));
+        }
+        self.unsynced.lock().map_err(|_| poisoned())?.push((target, file));
+        self.sync(UNSYNCED)?;
+        Ok(entry)
+    }
+
+    fn finish(&self) -> Result<()> {
+        self.sync(0)?;
+        File::open(&self.folder)
+            .and_then(|folder| folder.sync_all())
+            .map_err(|e| write_error(&self.folder, e))
+    }
+}
+
+/// The last four bytes of a gzip file are its length modulo 2^32 (RFC 1952).
+fn check_trailer(compressed: &[u8], length: u64) -> Result<()> {
+    let told = compressed.last_chunk().map(|bytes| u32::from_le_bytes(*bytes));
+    if told == Some(length as u32) {
+        return Ok(());
+    }
+    Err(Error::new(Kind::Output, "internal.gzip", "the encoder did not compress all of a shard"))
+}
+
+fn write_all_vectored(file: &mut File, mut parts: &mut [IoSlice<'_>]) -> std::io::Result<()> {
+    IoSlice::advance_slices(&mut parts, 0);
+    while !parts.is_empty() {
+        match file.write_vectored(parts) {
+            Ok(0) => return Err(std::io::ErrorKind::WriteZero.into()),
+            Ok(n) => IoSlice::advance_slices(&mut parts, n),
+            Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(e) => return Err(e),
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,72 @@
+//! What a run made: the shards, and what became of each row.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::render::chunk::NO_LASTMOD;
+use crate::render::lastmod::Lastmod;
+use crate::render::plan::Chosen;
+
+/// One shard, as the manifest and the report list it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ShardEntry {
+    /// Counts from 1 in the order of the rows.
+    #[serde(skip)]
+    pub number: u64,
+    /// The file, relative to the output folder.
+    pub path: String,
+    /// URLs in it.
+    pub urls: u32,
+    /// Bytes before compression.
+    pub bytes: u64,
+    /// Bytes of the file.
+    pub compressed_bytes: u64,
+    /// 128 bits of BLAKE3 of the bytes before compression, in hexadecimal.
+    pub digest: String,
+    /// The newest lastmod as it is written, if an entry has one.
+    pub lastmod: Option<String>,
+    /// The file was staged; otherwise the one that is live has these bytes already.
+    pub changed: bool,
+}
+
+/// The text of the newest lastmod, from [`crate::render::chunk::Entry::newest`].
+pub fn newest_text(newest: i64) -> Option<String> {
+    if newest == NO_LASTMOD {
+        return None;
+    }
+    let seconds = newest >> 1;
+    let lastmod = if newest & 1 == 1 {
+        Lastmod::from_seconds(seconds)?
+    } else {
+        Lastmod::from_days(i32::try_from(seconds.div_euclid(86_400)).ok()?)?
+    };
+    let mut text = Vec::new();
+    lastmod.write(&mut text);
+    String::from_utf8(text).ok()
+}
+
+/// All that a run made.
+#[derive(Debug, Default, Serialize)]
+pub struct Outcome {
+    /// Rows read.
+    pub rows: u64,
+    /// URLs written.
+    pub urls: u64,
+    /// Rows rejected.
+    pub rejected: u64,
+    /// Rows that a filter left out.
+    pub filtered: u64,
+    /// Duplicates dropped.
+    pub duplicates: u64,
+    /// URLs beyond the first of rows that were asked to become several.
+    pub expanded: u64,
+    /// Rejected rows by code.
+    pub rejects_by_code: BTreeMap<&'static str, u64>,
+    /// What was written and is worth a word, by code.
+    pub notes: BTreeMap<&'static str, u64>,
+    /// The shards, in the order of the rows.
+    pub shards: Vec<ShardEntry>,
+    /// What each field was taken from, of the first input.
+    pub mapping: Vec<Chosen>,
+}

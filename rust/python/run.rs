@@ -1,0 +1,232 @@
+//! The functions behind `urlset build` and `urlset init`.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use std::time::Duration;
+
+use crossbeam_channel::{RecvTimeoutError, bounded};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyCapsule;
+use urlset_core::config::Config;
+use urlset_core::pipeline;
+use urlset_core::read::Source;
+use urlset_core::read::arrow::Stream;
+use urlset_core::read::cell::{ColumnKind, Columns};
+use urlset_core::read::csv::{Csv, CsvOptions};
+use urlset_core::shard::gzip::{Encoder, Libdeflate};
+use urlset_core::write::dir::Dir;
+
+use crate::buffer::Isal;
+use crate::error::exception;
+
+/// How far a build has come.
+#[pyclass(frozen, module = "urlset._core")]
+#[derive(Default)]
+pub struct Progress(Arc<pipeline::Progress>);
+
+#[pymethods]
+impl Progress {
+    #[new]
+    fn new() -> Progress {
+        Progress::default()
+    }
+
+    /// Rows read.
+    #[getter]
+    fn rows(&self) -> u64 {
+        self.0.rows.load(Ordering::Relaxed)
+    }
+
+    /// URLs packed into shards.
+    #[getter]
+    fn urls(&self) -> u64 {
+        self.0.urls.load(Ordering::Relaxed)
+    }
+
+    /// Shards written.
+    #[getter]
+    fn shards(&self) -> u64 {
+        self.0.shards.load(Ordering::Relaxed)
+    }
+
+    /// Bytes of CSV consumed, as they are on the disk.
+    #[getter]
+    fn bytes(&self) -> u64 {
+        self.0.bytes.load(Ordering::Relaxed)
+    }
+}
+
+fn config(py: Python<'_>, json: &str) -> PyResult<Config> {
+    Config::from_json(json).map_err(|e| exception(py, &e))
+}
+
+fn csv(config: &Config, path: &str) -> Csv {
+    let options = CsvOptions {
+        delimiter: config.delimiter.and_then(|c| u8::try_from(c).ok()),
+        encoding: config.encoding.clone(),
+        max_cell: config.max_cell,
+        block: config.batch_bytes,
+    };
+    Csv::new(path, options)
+}
+
+/// The C stream that an object exports by `__arrow_c_stream__`.
+fn stream(object: &Bound<'_, PyAny>, name: &str, rows: usize) -> PyResult<Stream> {
+    let capsule = object.call_method0("__arrow_c_stream__")?;
+    let capsule = capsule.cast::<PyCapsule>()?;
+    let pointer = capsule.pointer_checked(Some(c"arrow_array_stream"))?;
+    // SAFETY: a capsule of this name holds an ArrowArrayStream (Arrow PyCapsule interface), and
+    // taking it over, which marks it as released, is what a consumer is to do.
+    let stream =
+        unsafe { arrow_array::ffi_stream::FFI_ArrowArrayStream::from_raw(pointer.as_ptr().cast()) };
+    Stream::new(name, stream, rows).map_err(|e| exception(object.py(), &e))
+}
+
+/// A CSV file, or the stream of an object.
+fn source(
+    config: &Config,
+    name: &str,
+    object: Option<Bound<'_, PyAny>>,
+) -> PyResult<Box<dyn Source>> {
+    Ok(match object {
+        None => Box::new(csv(config, name)),
+        Some(object) => Box::new(stream(&object, name, config.batch_bytes.div_ceil(256))?),
+    })
+}
+
+/// Runs the pipeline over the sources and stages the shards in `folder`.
+///
+/// `sources` are `(name, None)` for a CSV file and `(name, object)` for an object with
+/// `__arrow_c_stream__`. `encoder` compresses a buffer to a gzip file; an integer is a level of
+/// libdeflate; without it files stay plain. `live` is JSON, by path: digest and compressed_bytes.
+/// `tick` is called about ten times a second. Returns the outcome as JSON.
+#[pyfunction]
+#[pyo3(signature = (config_json, sources, folder, rejects, progress, *, encoder=None, live="{}", tick=None))]
+#[allow(clippy::too_many_arguments)] // named in Python
+pub fn build(
+    py: Python<'_>,
+    config_json: &str,
+    sources: Vec<(String, Option<Bound<'_, PyAny>>)>,
+    folder: std::path::PathBuf,
+    rejects: std::path::PathBuf,
+    progress: &Progress,
+    encoder: Option<Bound<'_, PyAny>>,
+    live: &str,
+    tick: Option<Bound<'_, PyAny>>,
+) -> PyResult<String> {
+    let config = config(py, config_json)?;
+    let sources = sources
+        .into_iter()
+        .map(|(name, object)| source(&config, &name, object))
+        .collect::<PyResult<Vec<_>>>()?;
+    let encoder: Option<Box<dyn Encoder>> = match encoder {
+        None => None,
+        Some(object) => Some(if let Ok(level) = object.extract::<i32>() {
+            Box::new(Libdeflate::new(level).map_err(|e| exception(py, &e))?)
+        } else if object.is_callable() {
+            Box::new(Isal::new(object.unbind()))
+        } else {
+            return Err(PyTypeError::new_err("encoder is neither a level nor a callable"));
+        }),
+    };
+    let live = serde_json::from_str(live).map_err(|e| PyValueError::new_err(e.to_string()))?;
+    let progress = progress.0.clone();
+    let (name, text) = (config.name.clone(), config.output == urlset_core::config::Output::Text);
+
+    let (done_tx, done_rx) = bounded(1);
+    let watched = progress.clone();
+    let thread = std::thread::spawn(move || {
+        let sink = Dir {
+            folder,
+            name,
+            text,
+            encoder: encoder.as_deref(),
+            live,
+            unsynced: Default::default(),
+        };
+        let result = pipeline::run(&config, sources, &sink, rejects, &progress);
+        // the receiver leaves only after this
+        let _ = done_tx.send(result);
+    });
+    let mut interrupted = None;
+    let result = loop {
+        match py.detach(|| done_rx.recv_timeout(Duration::from_millis(50))) {
+            Ok(result) => break Some(result),
+            Err(RecvTimeoutError::Disconnected) => break None,
+            Err(RecvTimeoutError::Timeout) => {}
+        }
+        if interrupted.is_some() {
+            continue;
+        }
+        let told = py.check_signals().and_then(|()| match &tick {
+            Some(tick) => tick.call0().map(drop),
+            None => Ok(()),
+        });
+        if let Err(error) = told {
+            watched.stop.store(true, Ordering::Relaxed);
+            interrupted = Some(error);
+        }
+    };
+    let _ = py.detach(|| thread.join());
+    if let Some(error) = interrupted {
+        return Err(error);
+    }
+    let outcome = match result {
+        Some(result) => result.map_err(|e| exception(py, &e))?,
+        None => return Err(PyValueError::new_err("a thread of the core ended early")),
+    };
+    serde_json::to_string(&outcome).map_err(|e| PyValueError::new_err(e.to_string()))
+}
+
+/// For columns of these names the ones that a configuration needs, and as JSON what it took from where.
+///
+/// `kinds` has a letter a column: `t` text, `s` scalar, `n` nested, anything else unreadable.
+#[pyfunction]
+pub fn choose(
+    py: Python<'_>,
+    config_json: &str,
+    names: Vec<String>,
+    kinds: &str,
+) -> PyResult<(Vec<String>, String)> {
+    let kinds = kinds
+        .chars()
+        .map(|kind| match kind {
+            't' => ColumnKind::Text,
+            's' => ColumnKind::Scalar,
+            'n' => ColumnKind::Nested,
+            _ => ColumnKind::Other,
+        })
+        .collect();
+    let config = config(py, config_json)?;
+    let (needed, chosen) =
+        pipeline::choose(&config, &Columns { names, kinds }).map_err(|e| exception(py, &e))?;
+    let chosen =
+        serde_json::to_string(&chosen).map_err(|e| PyValueError::new_err(e.to_string()))?;
+    Ok((needed, chosen))
+}
+
+/// As JSON what the first rows of an input become: columns, mapping, urls, rejects.
+#[pyfunction]
+pub fn preview(
+    py: Python<'_>,
+    config_json: &str,
+    name: &str,
+    object: Option<Bound<'_, PyAny>>,
+    most: usize,
+) -> PyResult<String> {
+    let config = config(py, config_json)?;
+    let source = source(&config, name, object)?;
+    let preview =
+        py.detach(|| pipeline::preview(&config, source, most)).map_err(|e| exception(py, &e))?;
+    serde_json::to_string(&preview).map_err(|e| PyValueError::new_err(e.to_string()))
+}
+
+/// The columns of a CSV file and its delimiter.
+#[pyfunction]
+pub fn look(py: Python<'_>, config_json: &str, path: &str) -> PyResult<(Vec<String>, char)> {
+    let mut source = csv(&config(py, config_json)?, path);
+    let columns = py.detach(|| source.open()).map_err(|e| exception(py, &e))?;
+    Ok((columns.names, source.delimiter().into()))
+}

@@ -1,0 +1,92 @@
+"""What the tests share: reading sitemaps by other means than urlset's own."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+SHARED = Path(os.environ.get("URLSET_SHARED", ROOT.parent / "shared"))
+NS = "{http://www.sitemaps.org/schemas/sitemap/0.9}"
+SITE = "https://www.shop.example"
+
+
+def read_bytes(path: Path) -> bytes:
+    """The bytes of a sitemap, inflated by Python."""
+    data = path.read_bytes()
+    return gzip.decompress(data) if path.suffix == ".gz" else data
+
+
+def read_shard(path: Path) -> list[dict[str, str]]:
+    """The entries of a shard by Python's own XML parser (expat)."""
+    root = ElementTree.fromstring(read_bytes(path))
+    assert root.tag == f"{NS}urlset"
+    return [{child.tag.removeprefix(NS): child.text or "" for child in url} for url in root]
+
+
+def read_index(path: Path) -> list[dict[str, str]]:
+    """The entries of an index."""
+    root = ElementTree.fromstring(path.read_bytes())
+    assert root.tag == f"{NS}sitemapindex"
+    return [{child.tag.removeprefix(NS): child.text or "" for child in entry} for entry in root]
+
+
+def read_set(out: Path, index: str = "sitemap.xml") -> list[dict[str, str]]:
+    """All entries of a published set, in their order, as a crawler finds them from the index."""
+    entries = []
+    for sitemap in read_index(out / index):
+        entries += read_shard(out / sitemap["loc"].removeprefix(f"{SITE}/"))
+    return entries
+
+
+def files(out: Path) -> dict[str, bytes]:
+    """Every published file and its uncompressed bytes."""
+    return {path.name: read_bytes(path) for path in sorted(out.glob("*.xml*"))}
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a command ended."""
+
+    status: int
+    out: str
+    err: str
+
+
+def urlset(*args: object, input: bytes | None = None, cwd: Path | None = None) -> Ended:
+    """Runs the command line in a process of its own."""
+    command = [sys.executable, "-m", "urlset", *map(str, args)]
+    done = subprocess.run(command, input=input, capture_output=True, cwd=cwd, timeout=300)
+    return Ended(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+
+@pytest.fixture
+def out(tmp_path: Path) -> Path:
+    """An output folder that does not exist yet."""
+    return tmp_path / "out"
+
+
+@pytest.fixture
+def schema() -> Callable[[Path], None]:
+    """Validates a document against the official schemas, which are not part of this project."""
+    if not (SHARED / "xsd").is_dir():
+        pytest.skip(f"the official schemas are not at {SHARED}/xsd")
+    from lxml import etree
+
+    parser = etree.XMLParser(no_network=True)
+    all_xsd = etree.XMLSchema(etree.parse(SHARED / "xsd" / "all.xsd", parser))
+    index_xsd = etree.XMLSchema(etree.parse(SHARED / "xsd" / "siteindex.xsd", parser))
+
+    def validate(path: Path) -> None:
+        document = etree.fromstring(read_bytes(path))
+        (index_xsd if document.tag.endswith("sitemapindex") else all_xsd).assertValid(document)
+
+    return validate
