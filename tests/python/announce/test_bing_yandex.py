@@ -6,7 +6,8 @@ import json
 
 import pytest
 import urlset
-from conftest import (
+
+from .conftest import (
     ALL_KEYS,
     BING_KEY,
     YANDEX_TOKEN,

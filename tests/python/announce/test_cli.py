@@ -9,7 +9,8 @@ import sys
 import time
 
 import pytest
-from conftest import (
+
+from .conftest import (
     BING_KEY,
     INDEXNOW_KEY,
     YANDEX_TOKEN,

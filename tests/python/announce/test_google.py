@@ -11,9 +11,10 @@ from urllib.parse import parse_qs
 
 import pytest
 import urlset
-from conftest import Reply, assert_no_key, make_site, run_cli
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import padding, rsa
+
+from .conftest import Reply, assert_no_key, make_site, run_cli
 
 TOKEN = "ya29.token-token-token-token"
 GRANT = "urn:ietf:params:oauth:grant-type:jwt-bearer"

@@ -10,7 +10,8 @@ from email.utils import format_datetime
 
 import pytest
 import urlset
-from conftest import (
+
+from .conftest import (
     INDEXNOW_KEY,
     Reply,
     assert_no_key,
@@ -20,7 +21,7 @@ from conftest import (
     sent,
     write_list,
 )
-from conftest import (
+from .conftest import (
     tell_indexnow as tell,
 )
 

@@ -10,7 +10,8 @@ import time
 
 import pytest
 import urlset
-from conftest import (
+
+from .conftest import (
     Reply,
     assert_no_key,
     changes_file,
@@ -20,7 +21,7 @@ from conftest import (
     sent,
     write_list,
 )
-from conftest import (
+from .conftest import (
     tell_indexnow as tell,
 )
 

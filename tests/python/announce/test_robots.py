@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 import urlset
-from conftest import Reply, make_site
+
+from .conftest import Reply, make_site
 
 ONE = "https://www.example.com/sitemap.xml"
 BLOCK = b"# urlset begin\nSitemap: https://www.example.com/sitemap.xml\n# urlset end\n"

@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 import urlset
-from conftest import INDEXNOW_KEY, Reply, make_site, page, write_list
 from urlset.announce.address import endpoint, place, split
 from urlset.announce.index import read_index
 from urlset.announce.target import read_target
+
+from .conftest import INDEXNOW_KEY, Reply, make_site, page, write_list
 
 NS = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
 INDEX = (
