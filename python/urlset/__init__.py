@@ -1,6 +1,9 @@
 """Catalogs of millions of rows to sitemaps, at the speed at which gzip can write them."""
 
+from typing import TYPE_CHECKING, Any
+
 from ._core import __version__
+from .announce import announce  # the function, which imports its modules when it is called
 from .build import build
 from .errors import (
     AnnounceError,
@@ -13,8 +16,12 @@ from .errors import (
 )
 from .report import Report
 
+if TYPE_CHECKING:
+    from .announce import AnnounceReport
+
 __all__ = [
     "AnnounceError",
+    "AnnounceReport",
     "ConfigError",
     "DataError",
     "Error",
@@ -23,5 +30,14 @@ __all__ = [
     "RejectLimitError",
     "Report",
     "__version__",
+    "announce",
     "build",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "AnnounceReport":
+        from .announce.report import AnnounceReport
+
+        return AnnounceReport
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
