@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any
 
 from . import _core
 from .config import Options, SetTable, load, make_options, make_sets, parse_percent
-from .errors import DataError, Error, RejectLimitError
+from .errors import DataError, Error, PublishError, RejectLimitError
 from .gzip import encoder
 from .index import Sitemap, render_indexes
-from .publish import VERSION, Publication
+from .publish import VERSION, Publication, inside
 from .report import Report, Shard, warnings_of
 from .source import Feed, Source, feeds
 
@@ -129,7 +129,7 @@ class Build:
         inputs = [feeds(table.input, table.options) for table in sets]
         with Publication(out, state) as publication:
             manifest = publication.manifest()
-            live = _live(manifest, out, _fingerprint(sets))
+            live = self._live(manifest, out, _fingerprint(sets))
             started = time.monotonic()
             try:
                 for table, feed in zip(sets, inputs, strict=True):
@@ -137,14 +137,14 @@ class Build:
             finally:
                 self._keep_rejects(options, publication)
             self._check(options, manifest)
-            indexes = self._stage_indexes(sets, publication)
+            new = self._manifest(sets, publication, manifest)
+            moves = list(dict.fromkeys(shard.path for shard in self.report.shards if shard.changed))
+            moves += self._stage_indexes(sets, publication, new)
             self.report.timings["build"] = round(time.monotonic() - started, 4)
             if options.dry_run:
                 return
             started = time.monotonic()
-            moves = [shard.path for shard in self.report.shards if shard.changed]
-            self._sync_extra(publication)
-            publication.publish(moves + indexes, self._manifest(sets, publication, manifest))
+            publication.publish(moves, new)
             self.report.published = True
             self.report.timings["publish"] = round(time.monotonic() - started, 4)
 
@@ -235,68 +235,127 @@ class Build:
                 code="publish.shrank",
             )
 
-    def _stage_indexes(self, sets: list[SetTable], publication: Publication) -> list[str]:
-        """Stages the indexes; their paths, the first one last: it is what crawlers ask for."""
+    def _stage_indexes(
+        self, sets: list[SetTable], publication: Publication, manifest: dict[str, Any]
+    ) -> list[str]:
+        """Stages the indexes that are not live as they are, and adds all to the manifest.
+
+        Returns:
+            The staged ones, the first index last: it is what crawlers ask for.
+        """
         options = sets[0].options
         base = options.folder_url()
         name = options.name if len(sets) == 1 else _index_of_sets(sets)
-        sitemaps = [Sitemap(base + shard.path, shard.lastmod) for shard in self.report.shards]
+        changed = options.index_lastmod == "changed"
+        sitemaps = [
+            Sitemap(base + shard["path"], shard["changed_at"] if changed else shard["lastmod"])
+            for shard in manifest["shards"]
+        ]
         sitemaps += [Sitemap(url) for url in options.add_sitemap]
         staged = []
         for index, text in render_indexes(name, sitemaps, max_sitemaps=options.max_sitemaps):
-            publication.stage(index.path, text)
             self.report.indexes.append(index)
-            staged.append(index.path)
+            manifest["indexes"].append(
+                {"path": index.path, "sitemaps": index.sitemaps, "bytes": index.bytes}
+            )
+            if not publication.is_live(index.path, text):
+                publication.stage(index.path, text)
+                staged.append(index.path)
         self.report.url = base + self.report.indexes[0].path
         return staged[::-1]
-
-    def _sync_extra(self, publication: Publication) -> None:
-        """Live files that are kept must be what the manifest says: nothing to do but to look."""
-        for shard in self.report.shards:
-            if not shard.changed and not (publication.out / shard.path).exists():
-                raise DataError(
-                    f"{shard.path} vanished while the build ran; run it again",
-                    code="publish.vanished",
-                )
 
     def _manifest(
         self, sets: list[SetTable], publication: Publication, former: dict[str, Any] | None
     ) -> dict[str, Any]:
+        """The manifest of this build, its indexes still to come."""
         options = sets[0].options
         now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         before = {entry["path"]: entry for entry in (former or {}).get("shards", ())}
-        shards = []
+        shards: dict[str, dict[str, Any]] = {}
         for shard in self.report.shards:
-            same = before.get(shard.path)
-            kept = same is not None and same.get("digest") == shard.digest
+            entry = before.get(shard.path, {})
+            kept = entry.get("digest") == shard.digest
             folder = publication.staging if shard.changed else publication.out
-            shards.append(
-                {
-                    "path": shard.path,
-                    "urls": shard.urls,
-                    "bytes": shard.bytes,
-                    "compressed_bytes": shard.compressed_bytes,
-                    "digest": shard.digest,
-                    "lastmod": shard.lastmod,
-                    "changed_at": same["changed_at"] if kept and same else now,
-                    "mtime_ns": (folder / shard.path).stat().st_mtime_ns,
-                }
-            )
+            # the same rows twice give one stable shard: the path is listed once
+            shards[shard.path] = {
+                "path": shard.path,
+                "urls": shard.urls,
+                "bytes": shard.bytes,
+                "compressed_bytes": shard.compressed_bytes,
+                "digest": shard.digest,
+                "lastmod": shard.lastmod,
+                "changed_at": entry["changed_at"] if kept else now,
+                "mtime_ns": _mtime(folder / shard.path),
+            }
         return {
             "manifest": VERSION,
             "urlset": _core.__version__,
             "site": options.site,
             "sitemap_url": options.folder_url(),
             "config": _fingerprint(sets),
-            "layout": "packed",
+            "layout": options.layout,
             "urls": self.report.urls,
-            "shards": shards,
-            "indexes": [
-                {"path": index.path, "sitemaps": index.sitemaps, "bytes": index.bytes}
-                for index in self.report.indexes
-            ],
-            "retired": [],
+            "shards": list(shards.values()),
+            "indexes": [],
+            "retired": _retired(options, former, set(shards)),
         }
+
+    def _live(
+        self, manifest: dict[str, Any] | None, out: Path, fingerprint: str
+    ) -> dict[str, dict[str, Any]]:
+        """The live shards that the build may leave as they are.
+
+        Under another configuration (another level of compression, say) or another urlset all is
+        written anew, and so is what was changed by hand.
+        """
+        if manifest is None:
+            return {}
+        if (manifest.get("config"), manifest.get("urlset")) != (fingerprint, _core.__version__):
+            self.report.warnings += warnings_of({"manifest.config": 1})
+            return {}
+        live = {}
+        edited = 0
+        for entry in manifest.get("shards", ()):
+            try:
+                stat = inside(out, entry["path"]).stat()
+            except OSError:
+                edited += 1
+                continue
+            if (stat.st_size, stat.st_mtime_ns) != (
+                entry.get("compressed_bytes"),
+                entry.get("mtime_ns"),
+            ):
+                edited += 1
+                continue
+            live[entry["path"]] = {
+                "digest": entry["digest"],
+                "compressed_bytes": entry["compressed_bytes"],
+            }
+        if edited:
+            self.report.warnings += warnings_of({"manifest.edited": edited})
+        return live
+
+
+def _mtime(path: Path) -> int:
+    try:
+        return path.stat().st_mtime_ns
+    except FileNotFoundError:
+        raise PublishError(
+            f"{path.name} vanished while the build ran; run it again", code="publish.vanished"
+        ) from None
+
+
+def _retired(options: Options, former: dict[str, Any] | None, new: set[str]) -> list[str]:
+    """Stable shards of the former generation, kept one build longer: crawlers hold old indexes.
+
+    A build that changes nothing is no generation.
+    """
+    if former is None or options.layout != "stable" or former.get("layout") != "stable":
+        return []
+    shards = {entry["path"] for entry in former["shards"]}
+    if shards == new:
+        return sorted(former.get("retired", ()))
+    return sorted(shards - new)
 
 
 def _index_of_sets(sets: list[SetTable]) -> str:
@@ -320,32 +379,3 @@ def _fingerprint(sets: list[SetTable]) -> str:
         }
         texts.append(json.dumps(values, sort_keys=True, default=str))
     return hashlib.sha256("\n".join(texts).encode()).hexdigest()[:32]
-
-
-def _live(
-    manifest: dict[str, Any] | None, out: Path, fingerprint: str
-) -> dict[str, dict[str, Any]]:
-    """The live shards that the build may leave as they are: those that nobody changed by hand.
-
-    Under another configuration (another encoder's level, say) all is written anew.
-    """
-    if manifest is None or manifest.get("config") != fingerprint:
-        return {}
-    if manifest.get("urlset") != _core.__version__:
-        return {}
-    live = {}
-    for entry in manifest.get("shards", ()):
-        try:
-            stat = (out / entry["path"]).stat()
-            unchanged = (stat.st_size, stat.st_mtime_ns) == (
-                entry["compressed_bytes"],
-                entry["mtime_ns"],
-            )
-            if unchanged:
-                live[entry["path"]] = {
-                    "digest": entry["digest"],
-                    "compressed_bytes": entry["compressed_bytes"],
-                }
-        except (OSError, KeyError):
-            continue  # gone, or from a manifest that says less: it is written anew
-    return live

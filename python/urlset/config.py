@@ -88,6 +88,14 @@ class Options:
         MAX_BYTES, "Layout", "Uncompressed bytes a shard at most.", metavar="N"
     )
     max_sitemaps: int = _option(MAX_SITEMAPS, "Layout", "Shards an index at most.", metavar="N")
+    layout: str = _option(
+        "packed", "Layout", "Full shards, or borders set by the rows, so that an edit touches one "
+        "shard.", choices=("packed", "stable"),
+    )  # fmt: skip
+    index_lastmod: str = _option(
+        "newest", "Layout", "lastmod in the index: the newest entry, or when the file changed.",
+        choices=("newest", "changed"),
+    )  # fmt: skip
     output: str = _option("xml", "Layout", "XML, or one URL a line.", choices=("xml", "text"))
     gzip: bool = _option(True, "Layout", "Compress the shards.")
     level: str = _option(
@@ -233,6 +241,7 @@ class Options:
             },
             "max_urls": self.max_urls,
             "max_bytes": self.max_bytes,
+            "layout": self.layout,
             "output": self.output,
             "on_invalid": self.on_invalid,
             "on_bad_field": self.on_bad_field,
@@ -266,6 +275,8 @@ class BuildOptions(TypedDict, total=False):
     max_urls: int
     max_bytes: int
     max_sitemaps: int
+    layout: str
+    index_lastmod: str
     output: str
     gzip: bool
     level: str

@@ -132,19 +132,41 @@ class Publication:
             target.parent.mkdir(parents=True, exist_ok=True)
             write_synced(target, text)
 
+    def is_live(self, path: str, text: str) -> bool:
+        """Whether a small file is live with just this content."""
+        live = inside(self.out, path)
+        try:
+            return live.stat().st_size == len(text.encode()) and live.read_bytes() == text.encode()
+        except OSError:
+            return False
+
     def publish(self, moves: list[str], manifest: dict[str, Any]) -> None:
         """Makes the staged files live, in the order given: the indexes last.
+
+        Where nothing changed nothing is written.
 
         Args:
             moves: the staged files, by their paths in the output folder.
             manifest: of the whole new build; files of the former one that it does not list go.
+
+        Raises:
+            PublishError: a file is in the way that no manifest lists, or the disk failed.
         """
         former = self.manifest() or {}
-        keep = set(files_of(manifest))
+        if not moves and former == manifest:
+            return
+        ours = set(files_of(former))
+        for path in moves:
+            if path not in ours and inside(self.out, path).exists():
+                raise PublishError(
+                    f"{self.out / path}: is there and no build of urlset is known to have made it;"
+                    " move it away, or choose another --name or --out",
+                    code="publish.foreign",
+                )
         journal = {
             "manifest": VERSION,
             "moves": moves,
-            "remove": sorted(set(files_of(former)) - keep),
+            "remove": sorted(ours - set(files_of(manifest))),
             "new": manifest,
         }
         with _writing(self.out):
