@@ -74,8 +74,10 @@ class Publication:
 
     def __exit__(self, *_: object) -> None:
         try:
-            # a failed build leaves nothing; whoever cannot remove it now leaves it to the next
-            shutil.rmtree(self.staging, ignore_errors=True)
+            # a journal still needs what is staged; else a failed build leaves nothing, and what
+            # cannot be removed now is left to the next build
+            if not (self.state / JOURNAL).exists():
+                shutil.rmtree(self.staging, ignore_errors=True)
         finally:
             self._release()
 
