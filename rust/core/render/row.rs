@@ -149,6 +149,9 @@ impl<'r> Renderer<'r> {
                 let frame = if self.rules.text { 0 } else { frame::length(0) };
                 if frame + len as u64 > self.rules.max_bytes {
                     chunk.bytes.truncate(start);
+                    if self.rules.key.is_some() {
+                        chunk.keys.truncate(chunk.entries.len());
+                    }
                     chunk.rejects.push(Reject {
                         row: number,
                         column: None,
