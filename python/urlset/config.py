@@ -177,7 +177,10 @@ class Options:
             )
         self.filters_json()
         address = self.sitemap_url or self.site
-        parts = urlsplit(address)
+        try:
+            parts = urlsplit(address)
+        except ValueError:  # brackets that are no IPv6 address
+            parts = urlsplit("")
         if parts.scheme not in ("http", "https") or not parts.netloc:
             raise ConfigError(
                 f"{address!r} is no address of a site; write for example https://www.shop.example",

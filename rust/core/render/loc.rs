@@ -27,7 +27,11 @@ pub fn absolute(url: &str) -> std::result::Result<String, LocFault> {
     let site = Site::parse("https://site.invalid").map_err(|_| LocFault::Host)?;
     let rules = LocRules::new(site, Hosts::Any, false, 2_047, None).map_err(|_| LocFault::Host)?;
     let mut encoded = Vec::new();
-    rules.encode(url.as_bytes(), &mut encoded)?;
+    match rules.encode(url.as_bytes(), &mut encoded) {
+        // judged when all is written: a file's name may be yet to come
+        Ok(_) | Err(LocFault::TooShort) => {}
+        Err(fault) => return Err(fault),
+    }
     String::from_utf8(encoded).map_err(|_| LocFault::NotUtf8)
 }
 
