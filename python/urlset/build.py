@@ -32,6 +32,10 @@ if TYPE_CHECKING:
 OnProgress = Callable[["_core.Progress", list[Feed]], None]
 
 
+#: 29 of 100 are 29%, though 0.29 * 100 is less than 29 in floating point
+ROUNDING = 1e-12
+
+
 def build(
     source: Source | Sequence[Source] = (),
     *,
@@ -174,6 +178,9 @@ class Build:
         except Error:
             self.report.rows += progress.rows
             raise
+        finally:
+            for feed in inputs:
+                feed.close()
         self._add(json.loads(text))
 
     def _add(self, outcome: dict[str, Any]) -> None:
@@ -210,7 +217,8 @@ class Build:
         report = self.report
         limit = options.max_rejects_json()
         share = limit.get("share")
-        if share is not None and report.rejected > share * report.rows:
+        most = limit["count"] if share is None else share * report.rows * (1 + ROUNDING)
+        if report.rejected > most:
             codes = ", ".join(f"{code} {n}" for code, n in report.rejects["by_code"].items())
             raise RejectLimitError(
                 f"{report.rejected:,} of {report.rows:,} rows rejected, more than"
@@ -228,7 +236,7 @@ class Build:
             )
         former = int((manifest or {}).get("urls", 0))
         shrink = parse_percent("max_shrink", options.max_shrink)
-        if report.urls < former * (1 - shrink):
+        if report.urls < former * (1 - shrink) * (1 - ROUNDING):
             raise DataError(
                 f"{report.urls:,} URLs where {former:,} are live, more than {options.max_shrink}"
                 " fewer: is the input whole? (--max-shrink 100% publishes all the same)",
@@ -251,7 +259,7 @@ class Build:
             Sitemap(base + shard["path"], shard["changed_at"] if changed else shard["lastmod"])
             for shard in manifest["shards"]
         ]
-        sitemaps += [Sitemap(url) for url in options.add_sitemap]
+        sitemaps += [Sitemap(_core.address(url)) for url in options.add_sitemap]
         staged = []
         for index, text in render_indexes(name, sitemaps, max_sitemaps=options.max_sitemaps):
             self.report.indexes.append(index)

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, TypedDict
 from urllib.parse import urlsplit
 
+from . import _core
 from .errors import ConfigError
 
 #: PROTOCOL section 1
@@ -184,20 +185,28 @@ class Options:
             )
         self.filters_json()
         address = self.sitemap_url or self.site
-        parts = urlsplit(address)
+        try:
+            parts = urlsplit(address)
+        except ValueError:  # brackets that are no IPv6 address
+            parts = urlsplit("")
         if parts.scheme not in ("http", "https") or not parts.netloc:
             raise ConfigError(
                 f"{address!r} is no address of a site; write for example https://www.shop.example",
                 code="config.sitemap_url" if self.sitemap_url else "config.site",
             )
+        for sitemap in self.add_sitemap:
+            _core.address(sitemap)
         return self
 
     def folder_url(self) -> str:
         """The address of the output folder, ending in ``/``."""
         if self.sitemap_url:
-            return self.sitemap_url.rstrip("/") + "/"
-        parts = urlsplit(self.site)
-        return f"{parts.scheme}://{parts.netloc}/"
+            address = self.sitemap_url.rstrip("/") + "/"
+        else:
+            parts = urlsplit(self.site)
+            address = f"{parts.scheme}://{parts.netloc}/"
+        # {host} stands for each of many hosts, and is no host itself
+        return address if "{host}" in address else _core.address(address)
 
     def max_rejects_json(self) -> dict[str, float]:
         """``max_rejects`` as the core reads it."""

@@ -319,6 +319,8 @@ fn render_csv(
     let mut number = 0;
     while let Some(row) = scanner.next_row(&mut spans) {
         let row = match row {
+            // a block that was cut for lack of a row's end: the row may go on
+            Ok(row) if row.end == text.len() && !block.last => return End::Open(row.start),
             Ok(row) => row,
             Err(Fault::Unclosed { row, .. }) if !block.last => return End::Open(row),
             Err(fault) => return End::Fault(fault),
@@ -497,9 +499,11 @@ impl Collector<'_> {
         outcome.shards.sort_unstable_by_key(|shard| shard.number);
         check_fates(&outcome)?;
         if let MaxRejects::Share(most) = self.config.max_rejects
-            && outcome.rejected as f64 > most * outcome.rows as f64
+            && over_share(outcome.rejected, outcome.rows, most)
         {
-            return Err(too_many(&outcome, format!("{}%", most * 100.0)));
+            // 29% is 28.999999999999996 when it comes back from 0.29
+            let percent = (most * 1e8).round() / 1e6;
+            return Err(too_many(&outcome, format!("{percent}%")));
         }
         Ok(outcome)
     }
@@ -518,6 +522,12 @@ fn send(
     shards
         .send(shard)
         .map_err(|_| Error::new(Kind::Output, "internal.thread", "no thread is left to write"))
+}
+
+/// Whether `part` of `whole` is more than a share; 29 of 100 are not more than 0.29, though in
+/// floating point 0.29 * 100 is less than 29.
+fn over_share(part: u64, whole: u64, share: f64) -> bool {
+    part as f64 > share * whole as f64 * (1.0 + 1e-12)
 }
 
 /// Every row has one fate, and every URL is in a shard.

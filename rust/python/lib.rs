@@ -11,7 +11,7 @@ mod _core {
     use super::*;
 
     #[pymodule_export]
-    use super::run::{Progress, build, choose, look, preview};
+    use super::run::{Progress, address, build, choose, look, preview};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

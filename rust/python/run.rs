@@ -9,12 +9,14 @@ use crossbeam_channel::{RecvTimeoutError, bounded};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
+use urlset_core::Error;
 use urlset_core::config::Config;
 use urlset_core::pipeline;
 use urlset_core::read::Source;
 use urlset_core::read::arrow::Stream;
 use urlset_core::read::cell::{ColumnKind, Columns};
 use urlset_core::read::csv::{Csv, CsvOptions};
+use urlset_core::render::loc::absolute;
 use urlset_core::shard::gzip::{Encoder, Libdeflate};
 use urlset_core::write::dir::Dir;
 
@@ -214,6 +216,15 @@ pub fn preview(
     let preview =
         py.detach(|| pipeline::preview(&config, source, most)).map_err(|e| exception(py, &e))?;
     serde_json::to_string(&preview).map_err(|e| PyValueError::new_err(e.to_string()))
+}
+
+/// An absolute URL as it may be written: percent-encoded, its host in punycode.
+#[pyfunction]
+pub fn address(py: Python<'_>, url: &str) -> PyResult<String> {
+    absolute(url).map_err(|fault| {
+        let message = format!("{url:?}: {}", fault.message());
+        exception(py, &Error::config("config.url", message))
+    })
 }
 
 /// The columns of a CSV file and its delimiter.

@@ -65,6 +65,8 @@ pub struct Chunk {
     pub expanded: u64,
     /// What was written and is worth a word, by code.
     pub notes: Counts,
+    /// The same of the row at hand, which may yet be rejected.
+    row_notes: Vec<&'static str>,
     /// Where the buffers go when the chunk is dropped.
     pub pool: Option<Sender<Buffers>>,
 }
@@ -86,9 +88,17 @@ impl Chunk {
         chunk
     }
 
-    /// Counts one of something.
+    /// Counts one of something, once the row at hand is written.
     pub fn note(&mut self, code: &'static str) {
-        *self.notes.entry(code).or_default() += 1;
+        self.row_notes.push(code);
+    }
+
+    /// The row at hand was written, or it was not: then nothing of it is worth a word.
+    #[inline]
+    pub fn end_row(&mut self, written: bool) {
+        for code in self.row_notes.drain(..).filter(|_| written) {
+            *self.notes.entry(code).or_default() += 1;
+        }
     }
 }
 

@@ -151,6 +151,7 @@ impl<'r> Renderer<'r> {
                 let len = chunk.bytes.len() - start;
                 let frame = if self.rules.text { 0 } else { frame::length(0) };
                 if frame + len as u64 > self.rules.max_bytes {
+                    chunk.end_row(false);
                     chunk.bytes.truncate(start);
                     chunk.keys.truncate(chunk.entries.len());
                     chunk.borders.truncate(chunk.entries.len());
@@ -163,9 +164,11 @@ impl<'r> Renderer<'r> {
                     });
                     return;
                 }
+                chunk.end_row(true);
                 chunk.entries.push(Entry { len: len as u32, row: number, newest, namespaces: 0 });
             }
             Err(mut reject) => {
+                chunk.end_row(false);
                 chunk.bytes.truncate(start);
                 chunk.keys.truncate(chunk.entries.len());
                 chunk.borders.truncate(chunk.entries.len());
