@@ -73,7 +73,11 @@ impl Error {
 
     /// The run was cancelled.
     pub fn cancelled() -> Error {
-        Error::new(Kind::Cancelled, "cancelled", "stopped before it was done; nothing was published")
+        Error::new(
+            Kind::Cancelled,
+            "cancelled",
+            "stopped before it was done; nothing was published",
+        )
     }
 
     /// The same error, at an input.

@@ -11,5 +11,6 @@
 //! index and the publication are the caller's (the Python package `urlset`).
 
 pub mod error;
+pub mod parse;
 
 pub use error::{Error, Kind, Position, Result};

@@ -1,6 +1,8 @@
 //! The Python module `urlset._core`: each function extracts, detaches, calls the core once, converts.
 use pyo3::prelude::*;
 
+mod parse;
+
 #[pymodule]
 mod _core {
     use super::*;
@@ -8,6 +10,9 @@ mod _core {
     /// The version of the package.
     #[pymodule_export]
     const __version__: &str = env!("CARGO_PKG_VERSION");
+
+    #[pymodule_export]
+    use super::parse::{finding_codes, verify_files};
 
     #[pymodule_init]
     fn init(_m: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -1,0 +1,118 @@
+//! Sitemaps back to rows: anybody's `urlset`, `sitemapindex` and text sitemaps, plain or gzip.
+//!
+//! ```text
+//!  file --> inflate --> Source --> fast | xml | text --> Entry --> Visitor: verify, read, diff
+//!           gzip by     window,                |
+//!           its bytes   place                  +------> Log: findings
+//! ```
+//!
+//! Everything read here is hostile by assumption: depth, lengths, inflated size and the number of
+//! findings kept are bounded, no DOCTYPE or entity is followed, nothing here panics.
+
+mod build;
+pub mod check;
+pub mod codes;
+pub mod entry;
+pub mod fast;
+pub mod finding;
+pub mod inflate;
+pub mod model;
+pub mod names;
+pub mod source;
+pub mod spill;
+mod text;
+pub mod verify;
+mod xml;
+
+use entry::{Form, Visitor};
+use finding::{At, Log};
+use inflate::Bytes;
+use source::Source;
+
+pub use xml::MAX_DEPTH;
+
+/// What was read of one file.
+#[derive(Debug, Clone, Copy)]
+pub struct Summary {
+    /// What it is.
+    pub form: Form,
+    /// Entries, invalid ones included.
+    pub entries: u64,
+    /// `news:news` blocks.
+    pub news: u64,
+    /// Bytes before compression.
+    pub bytes: u64,
+}
+
+/// Reads the bytes of one sitemap, whatever its form, and gives back its buffer to be used again.
+/// `short_cut` false takes the XML parser for every entry.
+pub fn parse<V: Visitor>(
+    bytes: Bytes,
+    visitor: &mut V,
+    log: &mut Log,
+    short_cut: bool,
+) -> (Summary, Vec<u8>) {
+    let mut source = Source::new(bytes);
+    if let Err(error) = source.more() {
+        log.add(&codes::FILE_UNREADABLE, At::default(), None, || crate::error::plain(&error));
+    }
+    let start = source.at();
+    let bom = source.window().starts_with(b"\xef\xbb\xbf");
+    if bom {
+        log.add(&codes::UTF8_BOM, start, None, || "a byte order mark".to_owned());
+        source.advance(3);
+    }
+    let window = source.window();
+    let first = window.iter().find(|b| !b" \t\r\n".contains(b)).copied();
+    let is_text = first.is_some_and(|b| b != b'<') && is_url_list(window);
+    let wide = window.starts_with(&[0xff, 0xfe]) || window.starts_with(&[0xfe, 0xff]);
+    let (document, mut source) = if first.is_none() {
+        log_empty(&mut source, log);
+        (xml::Document { form: Form::Unknown, entries: 0, news: 0 }, source)
+    } else if wide {
+        log.add(&codes::UTF8_INVALID, start, None, || "the file is in UTF-16".to_owned());
+        return (
+            Summary { form: Form::Unknown, entries: 0, news: 0, bytes: 0 },
+            source.into_buffer(),
+        );
+    } else if is_text {
+        text::parse(source, visitor, log)
+    } else {
+        xml::parse(source, visitor, log, short_cut)
+    };
+    // what is behind a stop counts, too; it is not looked at
+    let mut bytes = source.at().offset;
+    loop {
+        let left = source.window().len();
+        source.advance(left);
+        bytes = source.at().offset.max(bytes);
+        if !matches!(source.more(), Ok(true)) {
+            break;
+        }
+    }
+    if let Some(damage) = source.take_damage() {
+        log.add(damage.code, source.at(), None, || damage.message);
+    }
+    if let Some(at) = source.bad_utf8() {
+        log.add(&codes::UTF8_INVALID, at, None, || "bytes that are not UTF-8".to_owned());
+    }
+    if document.form == Form::Unknown && first.is_some() && !log.is_broken() {
+        log.add(&codes::FILE_NOT_SITEMAP, At::default(), None, || "no root element".to_owned());
+    }
+    let xml::Document { form, entries, news } = document;
+    (Summary { form, entries, news, bytes }, source.into_buffer())
+}
+
+fn log_empty(source: &mut Source, log: &mut Log) {
+    match source.take_damage() {
+        Some(damage) => log.add(damage.code, source.at(), None, || damage.message),
+        None => log.add(&codes::FILE_EMPTY, At::default(), None, || "nothing in it".to_owned()),
+    }
+}
+
+/// A list of URLs: the first line starts with a scheme.
+fn is_url_list(window: &[u8]) -> bool {
+    let start = check::value::trim(&window[..window.len().min(4096)]);
+    let line = start.split(|&b| b == b'\n').next().unwrap_or_default();
+    check::url::split(line).is_some()
+}

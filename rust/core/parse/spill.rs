@@ -1,0 +1,263 @@
+//! Fixed-size records grouped by a hash in bounded memory: in 256 partitions, and in one temporary
+//! file where they are more than the memory allows.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::path::PathBuf;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use siphasher::sip128::SipHasher13;
+
+use crate::error::{Error, Result};
+
+const PARTITIONS: usize = 256;
+
+/// A record: two words of hash, then what belongs to it.
+pub type Record<const W: usize> = [u64; W];
+
+/// A keyed 128-bit hash: no one who does not know the key can make two URLs collide.
+#[derive(Clone)]
+pub struct Hasher(SipHasher13);
+
+impl Default for Hasher {
+    fn default() -> Self {
+        Hasher::new()
+    }
+}
+
+impl Hasher {
+    /// With a key of the operating system's randomness.
+    pub fn new() -> Hasher {
+        use std::hash::BuildHasher;
+        let word = || std::collections::hash_map::RandomState::new().hash_one(0u8);
+        Hasher(SipHasher13::new_with_keys(word(), word()))
+    }
+
+    /// The two words of the hash of `bytes`.
+    #[inline]
+    pub fn hash(&self, bytes: &[u8]) -> (u64, u64) {
+        self.0.hash(bytes).as_u64()
+    }
+}
+
+/// Where the records that memory has no room for go.
+pub struct Spill<const W: usize> {
+    /// bytes a writer may hold
+    each: usize,
+    folder: PathBuf,
+    file: Mutex<Option<(File, u64)>>,
+    /// (partition, offset, records)
+    chunks: Mutex<Vec<(usize, u64, usize)>>,
+}
+
+/// One thread's records.
+pub struct Writer<'s, const W: usize> {
+    spill: &'s Spill<W>,
+    parts: Vec<Vec<Record<W>>>,
+    held: usize,
+}
+
+impl<const W: usize> Spill<W> {
+    /// For `writers` threads with `memory` bytes in all; temporary files go to `folder`.
+    pub fn new(memory: usize, writers: usize, folder: Option<PathBuf>) -> Spill<W> {
+        Spill {
+            // vectors grow by doubling, and sorting a partition needs it once more
+            each: (memory / writers.max(1) / 3).max(64 << 10),
+            folder: folder.unwrap_or_else(std::env::temp_dir),
+            file: Mutex::new(None),
+            chunks: Mutex::new(Vec::new()),
+        }
+    }
+
+    /// A writer for one thread.
+    pub fn writer(&self) -> Writer<'_, W> {
+        Writer { spill: self, parts: (0..PARTITIONS).map(|_| Vec::new()).collect(), held: 0 }
+    }
+
+    /// Whether anything went to disk.
+    pub fn has_spilled(&self) -> bool {
+        self.chunks.lock().is_ok_and(|chunks| !chunks.is_empty())
+    }
+
+    /// Calls `group` for the records of each equal hash, sorted, on `threads` threads.
+    pub fn groups<S: Send>(
+        &self,
+        writers: Vec<Vec<Vec<Record<W>>>>,
+        threads: usize,
+        state: impl Fn() -> S + Sync,
+        group: impl Fn(&mut S, &[Record<W>]) -> Result<()> + Sync,
+    ) -> Result<Vec<S>> {
+        let next = AtomicUsize::new(0);
+        let work = || -> Result<S> {
+            let mut state = state();
+            let mut records: Vec<Record<W>> = Vec::new();
+            loop {
+                let part = next.fetch_add(1, Ordering::Relaxed);
+                if part >= PARTITIONS {
+                    return Ok(state);
+                }
+                let size = self.size(part, &writers) * W * 8;
+                // a partition larger than the memory is taken in several passes over it
+                let passes = size.div_ceil(self.each).max(1) as u64;
+                for pass in 0..passes {
+                    records.clear();
+                    self.load(part, &writers, &mut records, |record| {
+                        passes == 1 || record[1] % passes == pass
+                    })?;
+                    records.sort_unstable();
+                    for same in records.chunk_by(|a, b| a[..2] == b[..2]) {
+                        group(&mut state, same)?;
+                    }
+                }
+            }
+        };
+        std::thread::scope(|scope| {
+            let handles: Vec<_> = (0..threads.max(1)).map(|_| scope.spawn(work)).collect();
+            handles.into_iter().map(join).collect()
+        })
+    }
+
+    fn size(&self, part: usize, writers: &[Vec<Vec<Record<W>>>]) -> usize {
+        let held: usize = writers.iter().map(|parts| parts[part].len()).sum();
+        let spilled: usize = match self.chunks.lock() {
+            Ok(chunks) => chunks.iter().filter(|chunk| chunk.0 == part).map(|chunk| chunk.2).sum(),
+            Err(_) => 0,
+        };
+        held + spilled
+    }
+
+    fn load(
+        &self,
+        part: usize,
+        writers: &[Vec<Vec<Record<W>>>],
+        records: &mut Vec<Record<W>>,
+        wanted: impl Fn(&Record<W>) -> bool,
+    ) -> Result<()> {
+        for parts in writers {
+            records.extend(parts[part].iter().filter(|record| wanted(record)));
+        }
+        let chunks: Vec<_> = match self.chunks.lock() {
+            Ok(chunks) => chunks.iter().copied().filter(|chunk| chunk.0 == part).collect(),
+            Err(_) => return Err(poisoned()),
+        };
+        let mut bytes = vec![0; if chunks.is_empty() { 0 } else { 4096 * W * 8 }];
+        for (_, mut offset, mut left) in chunks {
+            while left > 0 {
+                let take = left.min(4096);
+                let bytes = &mut bytes[..take * W * 8];
+                {
+                    let mut guard = self.file.lock().map_err(|_| poisoned())?;
+                    let Some((file, _)) = guard.as_mut() else { return Err(poisoned()) };
+                    file.seek(SeekFrom::Start(offset))
+                        .and_then(|_| file.read_exact(bytes))
+                        .map_err(|error| self.failed(error))?;
+                }
+                for one in bytes.chunks_exact(W * 8) {
+                    let mut record = [0; W];
+                    for (word, bytes) in record.iter_mut().zip(one.chunks_exact(8)) {
+                        *word = bytes.try_into().map_or(0, u64::from_le_bytes);
+                    }
+                    if wanted(&record) {
+                        records.push(record);
+                    }
+                }
+                offset += (take * W * 8) as u64;
+                left -= take;
+            }
+        }
+        Ok(())
+    }
+
+    fn failed(&self, error: io::Error) -> Error {
+        Error::output("spill.failed", &self.folder, error)
+    }
+
+    /// An anonymous temporary file: its name is gone at once, so that nothing stays behind.
+    fn create(&self) -> io::Result<File> {
+        let word = Hasher::new().hash(b"name").0;
+        let path = self.folder.join(format!(".urlset-{}-{word:016x}.tmp", std::process::id()));
+        let file = OpenOptions::new().read(true).write(true).create_new(true).open(&path)?;
+        std::fs::remove_file(&path)?;
+        Ok(file)
+    }
+}
+
+impl<const W: usize> Writer<'_, W> {
+    /// Adds a record.
+    #[inline]
+    pub fn push(&mut self, record: Record<W>) -> Result<()> {
+        self.parts[(record[0] >> 56) as usize].push(record);
+        self.held += W * 8;
+        if self.held > self.spill.each { self.flush() } else { Ok(()) }
+    }
+
+    /// The records that are in memory still.
+    pub fn into_parts(self) -> Vec<Vec<Record<W>>> {
+        self.parts
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        let spill = self.spill;
+        let mut guard = spill.file.lock().map_err(|_| poisoned())?;
+        if guard.is_none() {
+            *guard = Some((spill.create().map_err(|error| spill.failed(error))?, 0));
+        }
+        let Some((file, end)) = guard.as_mut() else { return Err(poisoned()) };
+        let mut bytes = Vec::new();
+        file.seek(SeekFrom::Start(*end)).map_err(|error| spill.failed(error))?;
+        for (part, records) in self.parts.iter_mut().enumerate().filter(|(_, r)| !r.is_empty()) {
+            bytes.clear();
+            bytes.extend(records.iter().flatten().flat_map(|word| word.to_le_bytes()));
+            file.write_all(&bytes).map_err(|error| spill.failed(error))?;
+            spill.chunks.lock().map_err(|_| poisoned())?.push((part, *end, records.len()));
+            *end += bytes.len() as u64;
+            records.clear();
+        }
+        self.held = 0;
+        Ok(())
+    }
+}
+
+/// The result of a thread; a panic in it, a defect of ours, goes on in the caller.
+pub fn join<T>(handle: std::thread::ScopedJoinHandle<'_, T>) -> T {
+    handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}
+
+fn poisoned() -> Error {
+    Error::new(crate::Kind::Output, "spill.failed", "another thread failed while it wrote")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+
+    #[test]
+    fn groups_are_those_of_a_map_in_memory_and_on_disk() {
+        for memory in [1 << 30, 0] {
+            let spill = Spill::<3>::new(memory, 2, None);
+            let hasher = Hasher::new();
+            let mut model: BTreeMap<(u64, u64), Vec<u64>> = BTreeMap::new();
+            let mut writers = [spill.writer(), spill.writer()];
+            for n in 0..20_000u64 {
+                let (a, b) = hasher.hash(&(n % 7_001).to_le_bytes());
+                writers[(n % 2) as usize].push([a, b, n]).unwrap();
+                model.entry((a, b)).or_default().push(n);
+            }
+            assert_eq!(spill.has_spilled(), memory == 0);
+            let writers = writers.into_iter().map(Writer::into_parts).collect();
+            let states = spill
+                .groups(writers, 2, Vec::new, |all: &mut Vec<_>, group| {
+                    all.push((
+                        (group[0][0], group[0][1]),
+                        group.iter().map(|r| r[2]).collect::<Vec<_>>(),
+                    ));
+                    Ok(())
+                })
+                .unwrap();
+            let all: BTreeMap<_, _> = states.into_iter().flatten().collect();
+            assert_eq!(all, model);
+        }
+    }
+}

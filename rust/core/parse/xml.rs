@@ -1,0 +1,866 @@
+//! The parser of `urlset` and `sitemapindex` documents.
+//!
+//! quick-xml gives the tokens; this file holds them against the content models. After a fault
+//! that quick-xml cannot pass it goes on at the next entry: all faults of a file are found, and
+//! what is sound around them is read. The common shape of a `<url>` does not take this way: see
+//! [`super::fast`].
+
+use std::ops::ControlFlow;
+
+use quick_xml::Reader;
+use quick_xml::events::Event;
+
+use super::build::EntryBuf;
+use super::check::extension;
+use super::codes::{self, Code};
+use super::entry::{Entry, Field, Form, Places, Visitor};
+use super::fast;
+use super::finding::{At, Log, quoted, text};
+use super::model::{self, Content, MOST_CHILDREN, Model, Ns, Value};
+use super::names::{Namespaces, Raw, attributes, is_char, is_name, is_space};
+use super::source::Source;
+
+/// Deepest nesting that is followed; a legal sitemap has five levels.
+pub const MAX_DEPTH: usize = 32;
+
+/// An open element.
+struct Frame {
+    /// Where its name starts in `Parser::names`.
+    name: usize,
+    /// `None`: unknown, its inside is skipped.
+    model: Option<&'static Model>,
+    /// The place in the order of the model that the next child may not fall behind.
+    next: usize,
+    seen: [u16; MOST_CHILDREN],
+    at: At,
+    told_text: bool,
+}
+
+/// How reading a document ended.
+pub struct Document {
+    /// What it is.
+    pub form: Form,
+    /// How many entries it has, the ones without loc included.
+    pub entries: u64,
+    /// `news:news` blocks.
+    pub news: u64,
+}
+
+/// Reads one document. `fast`: take the short cut for the common shape where it fits.
+pub fn parse<V: Visitor>(
+    source: Source,
+    visitor: &mut V,
+    log: &mut Log,
+    fast: bool,
+) -> (Document, Source) {
+    let mut parser = Parser {
+        visitor,
+        log,
+        stack: Vec::new(),
+        names: String::new(),
+        namespaces: Namespaces::default(),
+        entry: EntryBuf::default(),
+        text: Vec::new(),
+        document: Document { form: Form::Unknown, entries: 0, news: 0 },
+        root_done: false,
+        recovered: false,
+        allow_fast: fast,
+        fast: false,
+        foreign: Vec::new(),
+    };
+    let source = parser.run(source);
+    (parser.document, source)
+}
+
+struct Parser<'v, V: Visitor> {
+    visitor: &'v mut V,
+    log: &'v mut Log,
+    stack: Vec<Frame>,
+    names: String,
+    namespaces: Namespaces,
+    entry: EntryBuf,
+    text: Vec<u8>,
+    document: Document,
+    root_done: bool,
+    recovered: bool,
+    allow_fast: bool,
+    fast: bool,
+    foreign: Vec<String>,
+}
+
+/// What to do after a token.
+enum Next {
+    Go,
+    /// The structure is lost: go on at the next entry.
+    Recover,
+    Stop,
+}
+
+impl<V: Visitor> Parser<'_, V> {
+    fn run(&mut self, mut source: Source) -> Source {
+        let mut buffer = Vec::new();
+        loop {
+            let mut reader = Reader::from_reader(source);
+            let config = reader.config_mut();
+            config.check_end_names = false; // checked here, against our own stack
+            config.allow_unmatched_ends = true;
+            config.check_comments = true;
+            let next = self.tokens(&mut reader, &mut buffer);
+            source = reader.into_inner();
+            self.end_of_bytes(&mut source);
+            match next {
+                Next::Recover if self.resume(&mut source) => self.recovered = true,
+                _ => return source,
+            }
+        }
+    }
+
+    /// Reads tokens until the end or a fault.
+    fn tokens(&mut self, reader: &mut Reader<Source>, buffer: &mut Vec<u8>) -> Next {
+        loop {
+            if self.fast && self.stack.len() == 1 && !self.root_done {
+                match self.short_cut(reader.get_mut()) {
+                    Ok(ControlFlow::Continue(())) => {}
+                    Ok(ControlFlow::Break(())) => return Next::Stop,
+                    Err(error) => return self.io(&error, reader.get_ref().at()),
+                }
+            }
+            buffer.clear();
+            reader.get_mut().start_token();
+            let at = reader.get_ref().at();
+            let event = reader.read_event_into(buffer);
+            let next = match event {
+                Ok(Event::Eof) => {
+                    let damaged = reader.get_ref().is_damaged();
+                    return self.eof(at, damaged);
+                }
+                Ok(Event::Start(tag)) => {
+                    let (name, rest) = tag.split_at(name_end(&tag));
+                    self.start(name, rest, at, false)
+                }
+                Ok(Event::Empty(tag)) => {
+                    let (name, rest) = tag.split_at(name_end(&tag));
+                    self.start(name, rest, at, true)
+                }
+                Ok(Event::End(tag)) => self.end(&tag, at),
+                Ok(Event::Text(part)) => {
+                    if part.contains("]]>") {
+                        self.bad(&codes::XML_MALFORMED, at, || "\"]]>\" in text".to_owned());
+                    }
+                    self.characters(&part, at)
+                }
+                Ok(Event::CData(part)) => {
+                    if self.stack.is_empty() {
+                        self.bad(&codes::XML_TRAILING, at, || "CDATA outside the root".to_owned());
+                    }
+                    self.characters(&part, at)
+                }
+                Ok(Event::GeneralRef(name)) => self.reference(&name, at),
+                Ok(Event::Comment(comment)) => {
+                    self.check_characters(&comment, at);
+                    Next::Go
+                }
+                Ok(Event::Decl(declaration)) => self.declaration(&declaration, at),
+                Ok(Event::PI(pi)) => self.instruction(&pi, at),
+                Ok(Event::DocType(_)) => {
+                    self.bad(&codes::XML_DOCTYPE, at, || "a DOCTYPE; it was not read".to_owned());
+                    Next::Go
+                }
+                Err(error) => {
+                    let source = reader.get_ref();
+                    if source.is_token_too_long() {
+                        self.bad(&codes::XML_TOO_LONG, at, || {
+                            "more than 1 MiB in one piece".to_owned()
+                        });
+                        return Next::Stop;
+                    }
+                    let damaged = source.is_damaged();
+                    self.refused(error, at, damaged)
+                }
+            };
+            match next {
+                Next::Go => {}
+                other => return other,
+            }
+        }
+    }
+
+    /// Takes entries of the common shape as long as there are some.
+    fn short_cut(&mut self, source: &mut Source) -> std::io::Result<ControlFlow<()>> {
+        loop {
+            let at = source.at();
+            let window = source.window();
+            let Some(shape) = fast::scan(window) else {
+                // not the common shape, or not wholly in the window: then look once more
+                if window.len() < 16 << 10 && source.more()? {
+                    continue;
+                }
+                return Ok(ControlFlow::Continue(()));
+            };
+            let raw = &window[shape.start..shape.end];
+            let get = |which: usize| {
+                let (start, end) = shape.texts[which];
+                (start < end).then(|| &window[start..end])
+            };
+            let mut loc = get(0).unwrap_or_default();
+            let mut bare = memchr::memchr(b'\'', loc).is_some();
+            if shape.escaped {
+                self.text.clear();
+                fast::unescape(loc, &mut self.text);
+                bare = memchr::memchr(b'\'', loc).is_some();
+                loc = &self.text;
+            }
+            let lead = memchr::memchr_iter(b'\n', &window[..shape.start]).count() as u64;
+            let entry = Entry {
+                loc,
+                lastmod: get(1),
+                changefreq: get(2),
+                priority: get(3),
+                parts: &[],
+                arena: &[],
+                at: At { offset: at.offset + shape.start as u64, line: at.line + lead },
+                places: Places::Within(
+                    raw,
+                    shape.tags.map(|tag| tag.saturating_sub(shape.start) as u32),
+                ),
+                padded: 0,
+                bare_apostrophe: bare,
+            };
+            self.document.entries += 1;
+            if let Some(root) = self.stack.first_mut() {
+                root.seen[0] = 1;
+                root.next = 1;
+            }
+            if self.visitor.entry(self.document.form, &entry, self.log).is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
+            source.advance(shape.end);
+        }
+    }
+
+    fn bad(&mut self, code: &'static Code, at: At, message: impl FnOnce() -> String) {
+        self.log.add(code, at, Some(&self.entry.loc().to_vec()), message);
+    }
+
+    fn start(&mut self, name: &str, rest: &str, at: At, empty: bool) -> Next {
+        let mut raw = Vec::new();
+        if !is_name(name) {
+            self.bad(&codes::XML_MALFORMED, at, || {
+                format!("{} is no element name", quoted(name.as_bytes()))
+            });
+            return Next::Recover;
+        }
+        if let Err(what) = attributes(rest, &mut raw) {
+            self.bad(&codes::XML_MALFORMED, at, || {
+                format!("{what} in <{}>", text(name.as_bytes(), 60))
+            });
+        }
+        if self.stack.len() == MAX_DEPTH {
+            self.bad(&codes::XML_DEPTH, at, || {
+                format!("elements nested {MAX_DEPTH} levels deep and more")
+            });
+            return Next::Stop;
+        }
+        let depth = self.stack.len() + 1;
+        if let Err(what) = self.namespaces.open(&raw, depth) {
+            self.bad(&codes::NS_PREFIX, at, || {
+                format!("{what} in <{}>", text(name.as_bytes(), 60))
+            });
+        }
+        let model = if self.root_done {
+            self.bad(&codes::XML_TRAILING, at, || "an element after the root".to_owned());
+            None
+        } else if self.stack.is_empty() {
+            self.root(name, at)
+        } else {
+            self.child(name, at)
+        };
+        let names = self.names.len();
+        self.names.push_str(name);
+        let frame =
+            Frame { name: names, model, next: 0, seen: [0; MOST_CHILDREN], at, told_text: false };
+        self.stack.push(frame);
+        self.text.clear();
+        if let Some(model) = model {
+            if self.entry.is_full() {
+                self.bad(&codes::XML_TOO_LONG, at, || "more than 8 MiB in one entry".to_owned());
+                return Next::Stop;
+            }
+            self.entry.open(model.field, at);
+            if model.field == Field::News {
+                self.document.news += 1;
+            }
+            self.attributes(model, &raw, at);
+        } else {
+            for (name, value) in &raw {
+                self.attribute_text(name, value, at);
+            }
+        }
+        if self.stack.len() == 1 {
+            // the short cut takes names without prefix for those of sitemaps
+            self.fast = self.allow_fast
+                && self.document.form == Form::Urlset
+                && !name.contains(':')
+                && !empty;
+        }
+        if empty { self.close(at) } else { Next::Go }
+    }
+
+    /// The root decides what the document is.
+    fn root(&mut self, name: &str, at: At) -> Option<&'static Model> {
+        let Some((ns, uri, local)) = self.namespaces.element(name) else {
+            self.bad(&codes::NS_PREFIX, at, || {
+                format!("the prefix of <{}> is not declared", text(name.as_bytes(), 60))
+            });
+            return None;
+        };
+        let (form, model) = match local {
+            "urlset" => (Form::Urlset, Some(&model::URLSET)),
+            "sitemapindex" => (Form::Index, Some(&model::SITEMAPINDEX)),
+            "rss" | "feed" | "RDF" => (Form::Feed, None),
+            _ => (Form::Unknown, None),
+        };
+        self.document.form = form;
+        if model.is_some() && ns != Ns::Sitemap {
+            let uri = uri.to_owned();
+            let code = if uri.is_empty() { &codes::NS_MISSING } else { &codes::NS_WRONG };
+            self.bad(code, at, || {
+                format!("the root is in the namespace {}", quoted(uri.as_bytes()))
+            });
+            self.namespaces.forgive(uri);
+        } else if form == Form::Unknown {
+            self.bad(&codes::FILE_NOT_SITEMAP, at, || {
+                format!("the root element is {}", quoted(name.as_bytes()))
+            });
+        } else if form == Form::Feed {
+            self.bad(&codes::FILE_FEED, at, || {
+                format!("the root element is {}", quoted(name.as_bytes()))
+            });
+        }
+        model
+    }
+
+    /// Holds a child against the model of its parent.
+    fn child(&mut self, name: &str, at: At) -> Option<&'static Model> {
+        let depth = self.stack.len();
+        let parent = self.stack.last_mut()?;
+        let parent_model = parent.model?;
+        let shown = || format!("<{}> in <{}>", text(name.as_bytes(), 60), parent_model.name);
+        let Some((ns, uri, local)) = self.namespaces.element(name) else {
+            let message = format!("the prefix of {} is not declared", shown());
+            self.bad(&codes::NS_PREFIX, at, || message);
+            return None;
+        };
+        let uri = if ns == Ns::Foreign { uri.to_owned() } else { String::new() };
+        let own = self
+            .namespaces
+            .element(self.names.get(parent.name..).unwrap_or_default())
+            .map(|own| own.0);
+        let Content::Elements { children, rest } = parent_model.content else {
+            let message = format!("{}: no element belongs there", shown());
+            self.bad(&codes::ELEMENT_TEXT, at, || message);
+            return None;
+        };
+        if own == Some(ns) {
+            let Some(which) = children.iter().position(|child| child.name == local) else {
+                let message = format!("{} is unknown", shown());
+                self.bad(&codes::ELEMENT_UNKNOWN, at, || message);
+                return None;
+            };
+            let child = &children[which];
+            let count = parent.seen[which].saturating_add(1);
+            parent.seen[which] = count;
+            let behind = which < parent.next;
+            parent.next = parent.next.max(which);
+            if behind {
+                let message = format!("{} stands too late", shown());
+                self.bad(&codes::ELEMENT_ORDER, at, || message);
+            }
+            if child.occurs.1 > 0 && count > child.occurs.1 {
+                let message =
+                    format!("{} for the {count}. time; {} allowed", shown(), child.occurs.1);
+                let code =
+                    if child.name == "tag" { &codes::VIDEO_TAGS } else { &codes::ELEMENT_REPEATED };
+                self.bad(code, at, || message);
+                if child.occurs.1 == 1 {
+                    return None; // the first one counts
+                }
+            }
+            if child.retired {
+                let message = format!("{} is retired", shown());
+                self.bad(&codes::ELEMENT_RETIRED, at, || message);
+            }
+            return Some(child);
+        }
+        if !rest {
+            let message = format!("{}: no element of another namespace belongs there", shown());
+            self.bad(&codes::ELEMENT_UNKNOWN, at, || message);
+            return None;
+        }
+        if depth == 1 {
+            // before the entries the schema lets elements of other namespaces stand
+            if parent.seen[0] > 0 {
+                let message = format!("{} stands between or behind the entries", shown());
+                self.bad(&codes::ELEMENT_ORDER, at, || message);
+            }
+        } else {
+            parent.next = children.len();
+            let news = ns == Ns::News && local == "news";
+            let count = &mut parent.seen[MOST_CHILDREN - 1];
+            *count = count.saturating_add(u16::from(news));
+            if news && *count > 1 {
+                let message = shown();
+                self.bad(&codes::NEWS_REPEATED, at, || message);
+                return None;
+            }
+        }
+        if let Some(model) = model::extension(ns, local).filter(|_| depth > 1) {
+            return Some(model);
+        }
+        let message = match ns {
+            Ns::Foreign if !self.foreign.iter().any(|known| *known == uri) => {
+                let message = format!("{} is in the namespace {}", shown(), quoted(uri.as_bytes()));
+                if self.foreign.len() < 16 {
+                    self.foreign.push(uri);
+                }
+                Some((&codes::NS_FOREIGN, message))
+            }
+            Ns::Foreign => None,
+            Ns::Image | Ns::Video | Ns::News | Ns::Sitemap | Ns::None => {
+                Some((&codes::ELEMENT_UNKNOWN, format!("{} is unknown there", shown())))
+            }
+            Ns::Xhtml | Ns::Xml | Ns::Xsi => Some((
+                &codes::NS_FOREIGN,
+                format!("{}: only xhtml:link means something here", shown()),
+            )),
+        };
+        if let Some((code, message)) = message {
+            self.bad(code, at, || message);
+        }
+        None
+    }
+
+    /// Unescapes an attribute value, telling what is wrong with it.
+    fn attribute_text(&mut self, name: &str, value: &str, at: At) -> Vec<u8> {
+        self.check_characters(value, at);
+        if !value.contains(['&', '\t', '\n', '\r']) {
+            return value.as_bytes().to_vec();
+        }
+        let mut out = Vec::with_capacity(value.len());
+        let mut rest = value;
+        while let Some(and) = rest.find('&') {
+            out.extend_from_slice(&rest.as_bytes()[..and]);
+            let after = &rest[and + 1..];
+            let Some((reference, tail)) = after.split_once(';') else {
+                self.bad(&codes::XML_MALFORMED, at, || {
+                    format!("a bare & in the attribute {}", quoted(name.as_bytes()))
+                });
+                out.push(b'&');
+                rest = after;
+                continue;
+            };
+            self.resolve(reference, at, &mut out);
+            rest = tail;
+        }
+        out.extend_from_slice(rest.as_bytes());
+        // XML 1.0, 3.3.3: raw white space in a value becomes a space
+        if !value.contains('&') {
+            out.iter_mut().filter(|b| matches!(b, b'\t' | b'\n' | b'\r')).for_each(|b| *b = b' ');
+        }
+        out
+    }
+
+    fn attributes(&mut self, model: &'static Model, raw: &[Raw<'_>], at: At) {
+        let mut seen = 0u64;
+        for (name, value) in raw {
+            let value = self.attribute_text(name, value, at);
+            if *name == "xmlns" || name.starts_with("xmlns:") {
+                continue;
+            }
+            let Some((ns, local)) = self.namespaces.attribute(name) else {
+                self.bad(&codes::NS_PREFIX, at, || {
+                    format!(
+                        "the prefix of the attribute {} is not declared",
+                        quoted(name.as_bytes())
+                    )
+                });
+                continue;
+            };
+            if ns == Ns::Xsi && (local == "schemaLocation" || local == "noNamespaceSchemaLocation")
+            {
+                continue;
+            }
+            if model.field == Field::Alternate {
+                self.entry.alternate_attribute(ns, local, &value);
+                if ns != Ns::None || !matches!(local, "rel" | "hreflang" | "href") {
+                    self.bad(&codes::ALTERNATE_ATTRIBUTE, at, || {
+                        format!("the attribute {} on a link", quoted(name.as_bytes()))
+                    });
+                }
+                continue;
+            }
+            let known =
+                model.attributes.iter().position(|known| ns == Ns::None && known.0 == local);
+            let Some(which) = known else {
+                self.bad(&codes::ELEMENT_ATTRIBUTE, at, || {
+                    format!("<{}> has no attribute {}", model.name, quoted(name.as_bytes()))
+                });
+                continue;
+            };
+            seen |= 1 << which;
+            let (_, kind, _) = model.attributes[which];
+            if V::CHECKS {
+                let fault = match (local, kind) {
+                    ("currency", _)
+                        if value.len() != 3 || !value.iter().all(u8::is_ascii_uppercase) =>
+                    {
+                        Some((model.code, format!("{} is no currency", quoted(&value))))
+                    }
+                    (_, kind) => super::check::value::fault(kind, model.code, &value),
+                };
+                if let Some((_, message)) = fault {
+                    let code =
+                        if kind == Value::Url { model.code } else { &codes::ELEMENT_ATTRIBUTE };
+                    self.bad(code, at, || format!("{local}: {message}"));
+                }
+            }
+            self.entry.attribute(model.field, local, &value, at);
+        }
+        if V::CHECKS && model.field == Field::Alternate {
+            extension::alternate(&self.entry, at, self.log);
+        }
+        if model.field == Field::Alternate {
+            self.entry.close_alternate(at);
+        }
+        for (which, (name, _, required)) in model.attributes.iter().enumerate() {
+            if *required && seen & (1 << which) == 0 {
+                self.bad(&codes::ELEMENT_ATTRIBUTE, at, || {
+                    format!("<{}> lacks the attribute {name}", model.name)
+                });
+            }
+        }
+    }
+
+    fn end(&mut self, tag: &str, at: At) -> Next {
+        let open =
+            self.stack.last().and_then(|frame| self.names.get(frame.name..)).unwrap_or_default();
+        if self.stack.is_empty() || open != tag {
+            let message = match self.stack.is_empty() {
+                true => format!("</{}> closes nothing", text(tag.as_bytes(), 60)),
+                false => format!(
+                    "</{}> where </{}> belongs",
+                    text(tag.as_bytes(), 60),
+                    text(open.as_bytes(), 60)
+                ),
+            };
+            self.bad(&codes::XML_MISMATCH, at, || message);
+            return if self.stack.is_empty() { Next::Go } else { Next::Recover };
+        }
+        self.close(at)
+    }
+
+    /// An element ends: its value, its required children.
+    fn close(&mut self, _end: At) -> Next {
+        let Some(frame) = self.stack.pop() else { return Next::Go };
+        self.names.truncate(frame.name);
+        self.namespaces.close(self.stack.len());
+        let depth = self.stack.len();
+        if let Some(model) = frame.model {
+            match model.content {
+                Content::Text(kind) => self.value(model, kind, frame.at),
+                Content::Elements { children, .. } if V::CHECKS => {
+                    for (which, child) in children.iter().enumerate() {
+                        // a missing loc and an empty root have codes of their own
+                        if child.occurs.0 > 0
+                            && frame.seen[which] == 0
+                            && depth > 1
+                            && child.field != Field::Loc
+                        {
+                            self.bad(&codes::ELEMENT_MISSING, frame.at, || {
+                                format!("<{}> lacks <{}>", model.name, child.name)
+                            });
+                        }
+                    }
+                    if model.field == Field::Video {
+                        extension::video(&self.entry, frame.at, self.log);
+                    }
+                }
+                _ => {}
+            }
+            if model.field == Field::Entry {
+                return self.finish_entry();
+            }
+        }
+        if depth == 0 {
+            self.root_done = true;
+        }
+        self.text.clear();
+        Next::Go
+    }
+
+    fn finish_entry(&mut self) -> Next {
+        self.document.entries += 1;
+        let flow = self.visitor.entry(self.document.form, &self.entry.entry(), self.log);
+        self.entry.clear();
+        self.text.clear();
+        if flow.is_break() { Next::Stop } else { Next::Go }
+    }
+
+    /// A text element ends.
+    fn value(&mut self, model: &'static Model, kind: Value, at: At) {
+        let value = std::mem::take(&mut self.text);
+        let empty = super::check::value::trim(&value).is_empty();
+        if empty && kind != Value::Price && model.field != Field::Loc {
+            self.bad(&codes::ELEMENT_EMPTY, at, || format!("<{}> is empty", model.name));
+        } else if V::CHECKS
+            && let Some((code, message)) = super::check::value::fault(kind, model.code, &value)
+        {
+            self.bad(code, at, || format!("<{}>: {message}", model.name));
+        }
+        self.entry.value(model.field, &value, at);
+        self.text = value;
+        self.text.clear();
+    }
+
+    fn characters(&mut self, part: &str, at: At) -> Next {
+        self.check_characters(part, at);
+        let Some(frame) = self.stack.last_mut() else {
+            if !part.chars().all(is_space) {
+                let (code, what) = match self.root_done {
+                    true => (&codes::XML_TRAILING, "text after the root"),
+                    false => (&codes::XML_DECLARATION, "text before the root"),
+                };
+                self.bad(code, at, || format!("{what}: {}", quoted(part.trim().as_bytes())));
+            } else if at.offset == 0 && !part.is_empty() && !self.recovered {
+                self.entry.lead = true; // white space first: a declaration after it is an error
+            }
+            return Next::Go;
+        };
+        let Some(model) = frame.model else { return Next::Go };
+        match model.content {
+            Content::Text(_) => {
+                if model.field == Field::Loc && part.contains('\'') {
+                    self.entry.bare_apostrophe = true;
+                }
+                if part.contains('\r') {
+                    // XML 1.0, 2.11: CR and CRLF are read as LF
+                    self.text.extend_from_slice(
+                        part.replace("\r\n", "\n").replace('\r', "\n").as_bytes(),
+                    );
+                } else {
+                    self.text.extend_from_slice(part.as_bytes());
+                }
+                if self.text.len() > super::source::MAX_TOKEN {
+                    self.bad(&codes::XML_TOO_LONG, at, || "a text of more than 1 MiB".to_owned());
+                    return Next::Stop;
+                }
+            }
+            _ => self.stray(part, model, at),
+        }
+        Next::Go
+    }
+
+    /// Text where only elements belong: told once an element.
+    fn stray(&mut self, part: &str, model: &'static Model, at: At) {
+        if part.chars().all(is_space) && !matches!(model.content, Content::Empty) {
+            return;
+        }
+        if let Some(frame) = self.stack.last_mut().filter(|frame| !frame.told_text) {
+            frame.told_text = true;
+            self.bad(&codes::ELEMENT_TEXT, at, || {
+                format!("text in <{}>: {}", model.name, quoted(part.trim().as_bytes()))
+            });
+        }
+    }
+
+    fn reference(&mut self, name: &str, at: At) -> Next {
+        let mut out = Vec::new();
+        self.resolve(name, at, &mut out);
+        match self.stack.last().and_then(|frame| frame.model) {
+            Some(Model { content: Content::Text(_), .. }) => {
+                self.text.extend_from_slice(&out);
+                if self.text.len() > super::source::MAX_TOKEN {
+                    self.bad(&codes::XML_TOO_LONG, at, || "a text of more than 1 MiB".to_owned());
+                    return Next::Stop;
+                }
+            }
+            Some(model) => self.stray("&", model, at),
+            None if self.stack.is_empty() => {
+                self.bad(&codes::XML_MALFORMED, at, || "a reference outside the root".to_owned());
+            }
+            None => {}
+        }
+        Next::Go
+    }
+
+    /// One of the five entities, or a character by number; anything else is a finding, and kept as
+    /// it was written.
+    fn resolve(&mut self, name: &str, at: At, out: &mut Vec<u8>) {
+        let named = fast::ENTITIES
+            .iter()
+            .find(|(known, _)| known.strip_suffix(b";") == Some(name.as_bytes()));
+        if let Some((_, character)) = named {
+            out.push(*character);
+            return;
+        }
+        let number = match name.strip_prefix('#') {
+            Some(hex) if hex.starts_with('x') => radix(&hex[1..], 16),
+            Some(decimal) => radix(decimal, 10),
+            None => {
+                self.bad(&codes::XML_ENTITY, at, || {
+                    format!("the entity &{}; is not defined", text(name.as_bytes(), 60))
+                });
+                out.extend_from_slice(format!("&{name};").as_bytes());
+                return;
+            }
+        };
+        match number.and_then(char::from_u32).filter(|&c| is_char(c)) {
+            Some(c) => out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes()),
+            None => self.bad(&codes::XML_CHARACTER, at, || {
+                format!("&{}; is no character of XML", text(name.as_bytes(), 60))
+            }),
+        }
+    }
+
+    fn check_characters(&mut self, part: &str, at: At) {
+        if part.bytes().all(|b| matches!(b, b' '..=0x7f | b'\n' | b'\t' | b'\r')) {
+            return;
+        }
+        if let Some((offset, c)) = part.char_indices().find(|&(_, c)| !is_char(c)) {
+            let at = At { offset: at.offset + offset as u64, ..at };
+            self.bad(&codes::XML_CHARACTER, at, || format!("the character U+{:04X}", c as u32));
+        }
+    }
+
+    fn declaration(&mut self, declaration: &str, at: At) -> Next {
+        if (at.offset != 0 && !(at.offset == 3 && !self.entry.lead))
+            || !self.stack.is_empty()
+            || self.root_done
+        {
+            self.bad(&codes::XML_DECLARATION, at, || {
+                "the XML declaration is not at the start".to_owned()
+            });
+        }
+        let mut raw = Vec::new();
+        let rest = declaration.strip_prefix("xml").unwrap_or_default();
+        let parsed = attributes(rest, &mut raw);
+        let names: Vec<_> = raw.iter().map(|(name, _)| *name).collect();
+        let known = matches!(
+            names.as_slice(),
+            ["version"]
+                | ["version", "encoding" | "standalone"]
+                | ["version", "encoding", "standalone"]
+        );
+        let get =
+            |wanted: &str| raw.iter().find(|(name, _)| *name == wanted).map(|(_, value)| *value);
+        let sound = get("version").is_some_and(|v| v == "1.0")
+            && get("standalone").is_none_or(|s| s == "yes" || s == "no");
+        if parsed.is_err() || !known || !sound {
+            self.bad(&codes::XML_DECLARATION, at, || {
+                format!("the XML declaration reads {}", quoted(declaration.as_bytes()))
+            });
+        }
+        if let Some(encoding) = get("encoding")
+            && !encoding.eq_ignore_ascii_case("utf-8")
+            && !encoding.eq_ignore_ascii_case("us-ascii")
+        {
+            self.bad(&codes::XML_ENCODING, at, || {
+                format!("the encoding is {}", quoted(encoding.as_bytes()))
+            });
+        }
+        Next::Go
+    }
+
+    fn instruction(&mut self, pi: &str, at: At) -> Next {
+        self.check_characters(pi, at);
+        let target = pi.split(is_space).next().unwrap_or_default();
+        if target == "xml-stylesheet" {
+            self.bad(&codes::XML_STYLESHEET, at, || "a style sheet is named".to_owned());
+        } else if !is_name(target) || target.eq_ignore_ascii_case("xml") || target.contains(':') {
+            self.bad(&codes::XML_MALFORMED, at, || {
+                format!("{} is no target of an instruction", quoted(target.as_bytes()))
+            });
+        }
+        Next::Go
+    }
+
+    fn eof(&mut self, at: At, damaged: bool) -> Next {
+        if let Some(frame) = self.stack.last().filter(|_| !damaged) {
+            let open = self.names.get(frame.name..).unwrap_or_default();
+            let message = format!("the file ends inside <{}>", text(open.as_bytes(), 60));
+            self.bad(&codes::XML_TRUNCATED, at, || message);
+        }
+        Next::Stop
+    }
+
+    /// quick-xml says no.
+    fn refused(&mut self, error: quick_xml::Error, at: At, damaged: bool) -> Next {
+        use quick_xml::Error as E;
+        match error {
+            E::Io(error) => return self.io(&error, at),
+            _ if damaged => {}   // told already: the bytes end here
+            E::Encoding(_) => {} // the source tells where
+            E::Syntax(error) => {
+                let code = match error {
+                    quick_xml::errors::SyntaxError::InvalidBangMarkup => &codes::XML_MALFORMED,
+                    _ => &codes::XML_TRUNCATED,
+                };
+                self.bad(code, at, || error.to_string());
+            }
+            other => {
+                self.bad(&codes::XML_MALFORMED, at, || text(other.to_string().as_bytes(), 200))
+            }
+        }
+        Next::Recover
+    }
+
+    fn io(&mut self, error: &std::io::Error, at: At) -> Next {
+        self.bad(&codes::FILE_UNREADABLE, at, || crate::error::plain(error));
+        Next::Stop
+    }
+
+    /// What the source has to tell once its bytes ended.
+    fn end_of_bytes(&mut self, source: &mut Source) {
+        if let Some(damage) = source.take_damage() {
+            self.bad(damage.code, source.at(), || damage.message);
+        }
+    }
+
+    /// Goes to the next entry after a fault, inside the root.
+    fn resume(&mut self, source: &mut Source) -> bool {
+        if self.stack.is_empty() {
+            return false;
+        }
+        source.start_token();
+        let wanted = |bytes: &[u8]| {
+            let rest =
+                bytes.strip_prefix(b"</urlset").or_else(|| bytes.strip_prefix(b"</sitemapindex"));
+            if rest.is_some() {
+                return true;
+            }
+            let rest = bytes.strip_prefix(b"<url").or_else(|| bytes.strip_prefix(b"<sitemap"));
+            rest.and_then(|rest| rest.first()).is_some_and(|b| b">/ \t\r\n".contains(b))
+        };
+        if !matches!(source.skip_to(wanted), Ok(true)) {
+            self.end_of_bytes(source);
+            return false;
+        }
+        if let Some(frame) = self.stack.get(1) {
+            self.names.truncate(frame.name);
+        }
+        self.stack.truncate(1);
+        self.namespaces.close(1);
+        self.entry.clear();
+        self.text.clear();
+        true
+    }
+}
+
+fn name_end(tag: &str) -> usize {
+    tag.find(is_space).unwrap_or(tag.len())
+}
+
+fn radix(digits: &str, radix: u32) -> Option<u32> {
+    let plain = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_hexdigit());
+    plain.then(|| u32::from_str_radix(digits, radix).ok())?
+}

@@ -1,0 +1,86 @@
+//! verify, read and diff: extract, detach, call the core once, convert.
+use std::path::PathBuf;
+
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::prelude::*;
+use serde_json::json;
+use urlset_core::parse::codes;
+use urlset_core::parse::entry::Form;
+use urlset_core::parse::verify::{FileReport, Options, Target, verify};
+
+/// An error of the core as JSON in a `RuntimeError`; the Python side makes the exception of it.
+fn raise(error: urlset_core::Error) -> PyErr {
+    let kind = format!("{:?}", error.kind).to_lowercase();
+    let text = json!({ "kind": kind, "code": error.code, "message": error.to_string() });
+    PyRuntimeError::new_err(text.to_string())
+}
+
+/// Whether Python wants to be interrupted.
+fn interrupted(error: &mut Option<PyErr>) -> bool {
+    *error = Python::attach(|py| py.check_signals().err());
+    error.is_some()
+}
+
+fn form(form: Form) -> &'static str {
+    match form {
+        Form::Urlset => "urlset",
+        Form::Index => "index",
+        Form::Text => "text",
+        Form::Feed => "feed",
+        Form::Unknown => "unknown",
+    }
+}
+
+fn report(file: &FileReport) -> serde_json::Value {
+    let findings: Vec<_> = file
+        .findings
+        .iter()
+        .map(|f| {
+            json!({
+                "code": f.code.name, "severity": f.code.severity, "line": f.at.line,
+                "offset": f.at.offset, "url": f.url, "message": f.message, "help": f.code.help,
+            })
+        })
+        .collect();
+    let children: Vec<_> =
+        file.children.iter().map(|c| json!([c.loc, c.lastmod, c.at.line, c.at.offset])).collect();
+    json!({
+        "kind": form(file.summary.form), "urls": file.summary.entries, "news": file.summary.news,
+        "bytes": file.summary.bytes, "size": file.size, "gzip": file.gzip,
+        "children": children, "findings": findings, "counts": file.counts,
+    })
+}
+
+/// Verifies files: (path, name, url or None, whether an index lists it) each; JSON.
+#[pyfunction]
+#[pyo3(signature = (targets, *, threads, memory, duplicates, reciprocity, most))]
+pub fn verify_files(
+    py: Python<'_>,
+    targets: Vec<(PathBuf, String, Option<String>, bool)>,
+    threads: Option<usize>,
+    memory: usize,
+    duplicates: bool,
+    reciprocity: bool,
+    most: u64,
+) -> PyResult<String> {
+    let targets: Vec<_> = targets
+        .into_iter()
+        .map(|(path, name, url, listed)| Target { path, name, url, listed })
+        .collect();
+    let mut options = Options { memory, duplicates, reciprocity, most, ..Options::default() };
+    options.threads = threads.unwrap_or(options.threads);
+    let mut signal = None;
+    let result = py.detach(|| verify(&targets, &options, &mut || interrupted(&mut signal)));
+    if let Some(signal) = signal {
+        return Err(signal);
+    }
+    let reports = result.map_err(raise)?;
+    Ok(serde_json::Value::Array(reports.iter().map(report).collect()).to_string())
+}
+
+/// All codes of findings: (code, severity, what to do).
+#[pyfunction]
+pub fn finding_codes() -> Vec<(&'static str, String, &'static str)> {
+    let severity = |code: &codes::Code| format!("{:?}", code.severity).to_lowercase();
+    codes::ALL.iter().map(|code| (code.name, severity(code), code.help)).collect()
+}
