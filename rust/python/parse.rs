@@ -84,3 +84,14 @@ pub fn finding_codes() -> Vec<(&'static str, String, &'static str)> {
     let severity = |code: &codes::Code| format!("{:?}", code.severity).to_lowercase();
     codes::ALL.iter().map(|code| (code.name, severity(code), code.help)).collect()
 }
+
+/// What a file is, and of an index its children: (loc, lastmod, line, offset) each.
+#[pyfunction]
+pub fn peek(py: Python<'_>, path: PathBuf) -> PyResult<(&'static str, Vec<Listed>)> {
+    let (kind, children) = py.detach(|| urlset_core::parse::peek(&path))?;
+    let children = children.into_iter().map(|c| (c.loc, c.lastmod, c.at.line, c.at.offset));
+    Ok((form(kind), children.collect()))
+}
+
+/// An entry of an index: loc, lastmod, line, offset.
+type Listed = (String, Option<String>, u64, u64);

@@ -150,6 +150,18 @@ fn stream(input: impl BufRead + Send + 'static) -> Bytes {
     Bytes::Stream(Box::new(Bounded::new(Gunzip::new(input))))
 }
 
+/// Opens a file as a stream: for whoever needs only its start.
+pub fn open_stream(path: &Path) -> io::Result<Bytes> {
+    let mut file = File::open(path)?;
+    let mut magic = [0u8; 2];
+    let got = read_up_to(&mut file, &mut magic)?;
+    let all = Cursor::new(magic).take(got as u64).chain(file);
+    match magic {
+        [0x1f, 0x8b] => Ok(stream(BufReader::with_capacity(1 << 14, all))),
+        _ => Ok(Bytes::Stream(Box::new(Bounded::new(all)))),
+    }
+}
+
 /// Bytes in memory, plain or gzip, within the same bounds: for tests, fuzzing and fetched bodies.
 pub fn from_memory(data: Vec<u8>) -> (Bytes, bool) {
     match data.starts_with(&[0x1f, 0x8b]) {

@@ -24,6 +24,8 @@ mod text;
 pub mod verify;
 mod xml;
 
+use std::ops::ControlFlow;
+
 use entry::{Form, Visitor};
 use finding::{At, Log};
 use inflate::Bytes;
@@ -68,7 +70,7 @@ pub fn parse<V: Visitor>(
     let wide = window.starts_with(&[0xff, 0xfe]) || window.starts_with(&[0xfe, 0xff]);
     let (document, mut source) = if first.is_none() {
         log_empty(&mut source, log);
-        (xml::Document { form: Form::Unknown, entries: 0, news: 0 }, source)
+        (xml::Document { form: Form::Unknown, entries: 0, news: 0, stopped: false }, source)
     } else if wide {
         log.add(&codes::UTF8_INVALID, start, None, || "the file is in UTF-16".to_owned());
         return (
@@ -82,7 +84,7 @@ pub fn parse<V: Visitor>(
     };
     // what is behind a stop counts, too; it is not looked at
     let mut bytes = source.at().offset;
-    loop {
+    while !document.stopped {
         let left = source.window().len();
         source.advance(left);
         bytes = source.at().offset.max(bytes);
@@ -99,7 +101,7 @@ pub fn parse<V: Visitor>(
     if document.form == Form::Unknown && first.is_some() && !log.is_broken() {
         log.add(&codes::FILE_NOT_SITEMAP, At::default(), None, || "no root element".to_owned());
     }
-    let xml::Document { form, entries, news } = document;
+    let xml::Document { form, entries, news, .. } = document;
     (Summary { form, entries, news, bytes }, source.into_buffer())
 }
 
@@ -115,4 +117,28 @@ fn is_url_list(window: &[u8]) -> bool {
     let start = check::value::trim(&window[..window.len().min(4096)]);
     let line = start.split(|&b| b == b'\n').next().unwrap_or_default();
     check::url::split(line).is_some()
+}
+
+/// What a file is and, of an index, what it lists; of anything else no more than its start is read.
+pub fn peek(path: &std::path::Path) -> std::io::Result<(Form, Vec<verify::Child>)> {
+    let mut peek = Peek::default();
+    let (summary, _) = parse(inflate::open_stream(path)?, &mut peek, &mut Log::new(0), false);
+    Ok((summary.form, peek.children))
+}
+
+#[derive(Default)]
+struct Peek {
+    children: Vec<verify::Child>,
+}
+
+impl Visitor for Peek {
+    const CHECKS: bool = false;
+
+    fn entry(&mut self, form: Form, entry: &entry::Entry<'_>, _: &mut Log) -> ControlFlow<()> {
+        if form != Form::Index || self.children.len() == 50_000 {
+            return ControlFlow::Break(());
+        }
+        self.children.extend(verify::Child::of(entry));
+        ControlFlow::Continue(())
+    }
 }

@@ -13,7 +13,7 @@ use super::xml::Document;
 
 /// Reads a text sitemap.
 pub fn parse<V: Visitor>(mut source: Source, visitor: &mut V, log: &mut Log) -> (Document, Source) {
-    let mut document = Document { form: Form::Text, entries: 0, news: 0 };
+    let mut document = Document { form: Form::Text, entries: 0, news: 0, stopped: false };
     let mut line = Vec::new();
     loop {
         source.start_token();
@@ -56,6 +56,7 @@ pub fn parse<V: Visitor>(mut source: Source, visitor: &mut V, log: &mut Log) -> 
             bare_apostrophe: false,
         };
         if visitor.entry(Form::Text, &entry, log) == ControlFlow::Break(()) {
+            document.stopped = true;
             break;
         }
     }

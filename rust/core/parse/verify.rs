@@ -78,6 +78,18 @@ pub struct Child {
     pub at: At,
 }
 
+impl Child {
+    /// The entry of an index, where it has an address.
+    pub(crate) fn of(entry: &Entry<'_>) -> Option<Child> {
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        (!entry.loc.is_empty()).then(|| Child {
+            loc: text(entry.loc),
+            lastmod: entry.lastmod.filter(|lastmod| date::parse(lastmod).is_ok()).map(text),
+            at: entry.place(0),
+        })
+    }
+}
+
 /// What was found in one file.
 #[derive(Debug)]
 pub struct FileReport {
@@ -323,13 +335,8 @@ impl Visitor for FileVisitor<'_, '_> {
 
     fn entry(&mut self, form: Form, entry: &Entry<'_>, log: &mut Log) -> ControlFlow<()> {
         self.checks.entry(form, entry, log);
-        if form == Form::Index && self.children.len() < 50_000 && !entry.loc.is_empty() {
-            let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-            self.children.push(Child {
-                loc: text(entry.loc),
-                lastmod: entry.lastmod.filter(|l| date::parse(l).is_ok()).map(text),
-                at: entry.place(0),
-            });
+        if form == Form::Index && self.children.len() < 50_000 {
+            self.children.extend(Child::of(entry));
         }
         if let Err(error) = self.remember(form, entry) {
             self.failed = Some(error);

@@ -44,6 +44,8 @@ pub struct Document {
     pub entries: u64,
     /// `news:news` blocks.
     pub news: u64,
+    /// The visitor said stop.
+    pub stopped: bool,
 }
 
 /// Reads one document. `fast`: take the short cut for the common shape where it fits.
@@ -61,7 +63,7 @@ pub fn parse<V: Visitor>(
         namespaces: Namespaces::default(),
         entry: EntryBuf::default(),
         text: Vec::new(),
-        document: Document { form: Form::Unknown, entries: 0, news: 0 },
+        document: Document { form: Form::Unknown, entries: 0, news: 0, stopped: false },
         root_done: false,
         recovered: false,
         allow_fast: fast,
@@ -232,6 +234,7 @@ impl<V: Visitor> Parser<'_, V> {
                 root.next = 1;
             }
             if self.visitor.entry(self.document.form, &entry, self.log).is_break() {
+                self.document.stopped = true;
                 return Ok(ControlFlow::Break(()));
             }
             source.advance(shape.end);
@@ -603,6 +606,7 @@ impl<V: Visitor> Parser<'_, V> {
         let flow = self.visitor.entry(self.document.form, &self.entry.entry(), self.log);
         self.entry.clear();
         self.text.clear();
+        self.document.stopped |= flow.is_break();
         if flow.is_break() { Next::Stop } else { Next::Go }
     }
 
