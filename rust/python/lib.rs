@@ -12,7 +12,7 @@ mod _core {
     const __version__: &str = env!("CARGO_PKG_VERSION");
 
     #[pymodule_export]
-    use super::parse::{finding_codes, peek, verify_files};
+    use super::parse::{Stream, diff_stream, finding_codes, peek, read_stream, verify_files};
 
     #[pymodule_init]
     fn init(_m: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -1,11 +1,18 @@
 //! verify, read and diff: extract, detach, call the core once, convert.
 use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+
+use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
+use pyo3::types::PyCapsule;
 use serde_json::json;
+use urlset_core::parse::changes;
 use urlset_core::parse::codes;
+use urlset_core::parse::diff::{Counts, Options as DiffOptions, Shard};
 use urlset_core::parse::entry::Form;
+use urlset_core::parse::read::{BatchStream, read};
 use urlset_core::parse::verify::{FileReport, Options, Target, verify};
 
 /// An error of the core as JSON in a `RuntimeError`; the Python side makes the exception of it.
@@ -95,3 +102,55 @@ pub fn peek(py: Python<'_>, path: PathBuf) -> PyResult<(&'static str, Vec<Listed
 
 /// An entry of an index: loc, lastmod, line, offset.
 type Listed = (String, Option<String>, u64, u64);
+
+/// Batches made by threads behind it; it can be taken once, as an Arrow C stream.
+#[pyclass]
+pub struct Stream {
+    batches: Mutex<Option<BatchStream>>,
+    counts: Arc<Mutex<Option<Counts>>>,
+}
+
+#[pymethods]
+impl Stream {
+    /// The stream in its capsule (the Arrow PyCapsule interface).
+    #[pyo3(signature = (requested_schema=None))]
+    fn __arrow_c_stream__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyCapsule>> {
+        let _ = requested_schema; // a wish that a producer need not grant
+        let taken = self.batches.lock().ok().and_then(|mut batches| batches.take());
+        let Some(batches) = taken else {
+            return Err(PyRuntimeError::new_err("this stream was taken already"));
+        };
+        let stream = FFI_ArrowArrayStream::new(Box::new(batches));
+        PyCapsule::new_with_value(py, stream, c"arrow_array_stream")
+    }
+
+    /// Of a diff, once it is at its end: added, changed, removed, files left out as equal.
+    fn counts(&self) -> Option<(u64, u64, u64, u64)> {
+        let counts = (*self.counts.lock().ok()?)?;
+        Some((counts.added, counts.changed, counts.removed, counts.skipped))
+    }
+}
+
+/// Reads sitemaps: (path, name) each.
+#[pyfunction]
+pub fn read_stream(files: Vec<(PathBuf, String)>, threads: usize, lenient: bool) -> Stream {
+    Stream { batches: Mutex::new(Some(read(files, threads, lenient))), counts: Arc::default() }
+}
+
+/// A file: path, name, digest from a manifest.
+type File = (PathBuf, String, Option<String>);
+
+/// Compares two sets of sitemaps.
+#[pyfunction]
+pub fn diff_stream(old: Vec<File>, new: Vec<File>, threads: usize, memory: usize, lenient: bool) -> Stream {
+    let shards = |files: Vec<File>| {
+        files.into_iter().map(|(path, name, digest)| Shard { path, name, digest }).collect()
+    };
+    let options = DiffOptions { threads, memory, spill: None, lenient };
+    let (batches, counts) = changes::stream(shards(old), shards(new), options);
+    Stream { batches: Mutex::new(Some(batches)), counts }
+}

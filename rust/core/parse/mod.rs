@@ -10,14 +10,18 @@
 //! findings kept are bounded, no DOCTYPE or entity is followed, nothing here panics.
 
 mod build;
+pub mod changes;
 pub mod check;
 pub mod codes;
+pub mod diff;
 pub mod entry;
 pub mod fast;
 pub mod finding;
 pub mod inflate;
 pub mod model;
 pub mod names;
+pub mod read;
+pub mod rows;
 pub mod source;
 pub mod spill;
 mod text;

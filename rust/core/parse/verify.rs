@@ -13,7 +13,7 @@ use super::codes::{self, Code};
 use super::entry::{Entry, Field, Form, Visitor};
 use super::finding::{At, Finding, Log};
 use super::inflate::Inflater;
-use super::spill::{Hasher, Record, Spill, Writer, join};
+use super::spill::{Hasher, Parts, Record, Spill, Writer, groups, join};
 use super::{Summary, parse};
 use crate::error::{Error, Result};
 
@@ -118,8 +118,8 @@ pub fn verify(
 ) -> Result<Vec<FileReport>> {
     let threads = options.threads.clamp(1, targets.len().max(1));
     let hasher = Hasher::new();
-    let pages = Spill::<3>::new(options.memory, threads, options.spill.clone());
-    let links = Spill::<3>::new(options.memory / 2, threads, options.spill.clone());
+    let pages = Spill::new(options.memory, threads, options.spill.clone());
+    let links = Spill::new(options.memory / 2, threads, options.spill.clone());
     let next = AtomicUsize::new(0);
     let stop = AtomicBool::new(false);
     let work = |_: usize| -> Result<_> {
@@ -145,7 +145,7 @@ pub fn verify(
     };
     let results = run(threads, &stop, poll, work)?;
     let mut reports = Vec::new();
-    let (mut page_parts, mut link_parts) = (Vec::new(), Vec::new());
+    let (mut page_parts, mut link_parts): (Vec<Parts>, Vec<Parts>) = Default::default();
     for (done, pages, links) in results {
         reports.extend(done);
         page_parts.extend(pages);
@@ -155,11 +155,9 @@ pub fn verify(
     let mut reports: Vec<FileReport> = reports.into_iter().map(|(_, report)| report).collect();
     let most = usize::try_from(options.most).unwrap_or(usize::MAX).saturating_mul(10);
     if options.duplicates {
-        let found = pages.groups(
-            page_parts,
-            threads,
+        let found = groups(&pages, &page_parts, threads,
             || Kept::new(most),
-            |kept, same| {
+            |kept, same: &[Record<3>]| {
                 for again in &same[1..] {
                     kept.add(again[2], same[0][2]);
                 }
@@ -171,11 +169,9 @@ pub fn verify(
         });
     }
     if options.reciprocity {
-        let found = links.groups(
-            link_parts,
-            threads,
+        let found = groups(&links, &link_parts, threads,
             || Kept::new(most),
-            |kept, same| {
+            |kept, same: &[Record<3>]| {
                 let ways = same.iter().fold(0, |ways, record| ways | (1 << (record[2] >> 63)));
                 if ways != 3 {
                     kept.add(same[0][2] & !(1 << 63), same[0][2] & !(1 << 63));
@@ -284,8 +280,8 @@ fn one(
 struct FileVisitor<'a, 's> {
     checks: EntryChecks,
     hasher: &'a Hasher,
-    pages: Option<&'a mut Writer<'s, 3>>,
-    links: Option<&'a mut Writer<'s, 3>>,
+    pages: Option<&'a mut Writer<'s>>,
+    links: Option<&'a mut Writer<'s>>,
     /// number of the file, in the upper half
     file: u64,
     children: Vec<Child>,
@@ -300,13 +296,13 @@ impl FileVisitor<'_, '_> {
         let place = self.file | (entry.at.offset & 0xffff_ffff);
         if let Some(pages) = &mut self.pages {
             let (a, b) = self.hasher.hash(entry.loc);
-            pages.push([a, b, place])?;
+            pages.push_record([a, b, place])?;
         }
         if let Some(links) = &mut self.links {
             for part in entry.parts.iter().filter(|part| part.field == Field::AlternateHref) {
                 let href = entry.text(part);
                 if href != entry.loc {
-                    links.push(self.hasher.pair(entry.loc, href, place))?;
+                    links.push_record(self.hasher.pair(entry.loc, href, place))?;
                 }
             }
         }

@@ -107,6 +107,7 @@ impl<V: Visitor> Parser<'_, V> {
             config.check_end_names = false; // checked here, against our own stack
             config.allow_unmatched_ends = true;
             config.check_comments = true;
+            config.allow_dangling_amp = true; // told below, and read on
             let next = self.tokens(&mut reader, &mut buffer);
             source = reader.into_inner();
             self.end_of_bytes(&mut source);
@@ -148,6 +149,9 @@ impl<V: Visitor> Parser<'_, V> {
                 Ok(Event::Text(part)) => {
                     if part.contains("]]>") {
                         self.bad(&codes::XML_MALFORMED, at, || "\"]]>\" in text".to_owned());
+                    }
+                    if part.contains('&') {
+                        self.bad(&codes::XML_MALFORMED, at, || "a bare &: write &amp;".to_owned());
                     }
                     self.characters(&part, at)
                 }
@@ -231,7 +235,6 @@ impl<V: Visitor> Parser<'_, V> {
             self.document.entries += 1;
             if let Some(root) = self.stack.first_mut() {
                 root.seen[0] = 1;
-                root.next = 1;
             }
             if self.visitor.entry(self.document.form, &entry, self.log).is_break() {
                 self.document.stopped = true;
