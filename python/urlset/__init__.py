@@ -1,10 +1,7 @@
 """Catalogs of millions of rows to sitemaps, at the speed at which gzip can write them."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from ._core import __version__
+from .diff import diff
 from .errors import (
     AnnounceError,
     ConfigError,
@@ -14,6 +11,8 @@ from .errors import (
     PublishError,
     RejectLimitError,
 )
+from .read import read
+from .verify import verify
 
 __all__ = [
     "AnnounceError",
@@ -28,21 +27,3 @@ __all__ = [
     "read",
     "verify",
 ]
-
-if TYPE_CHECKING:
-    from .diff import diff
-    from .read import read
-    from .verify import verify
-
-_LAZY = ("diff", "read", "verify")  # imported when they are used: start-up counts
-
-
-def __getattr__(name: str) -> object:
-    if name not in _LAZY:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
-
-    value = getattr(import_module(f".{name}", __name__), name)
-    globals()[name] = value
-    return value
-

@@ -1,10 +1,11 @@
 __version__: str
 
 # reading back: verify, read, diff
+from collections.abc import Sequence
 from os import PathLike
 
 def verify_files(
-    targets: list[tuple[PathLike[str], str, str | None, bool]],
+    targets: Sequence[tuple[PathLike[str], str, str | None, bool]],
     *,
     threads: int | None,
     memory: int,
@@ -20,11 +21,11 @@ class Stream:
     def counts(self) -> tuple[int, int, int, int] | None: ...
 
 def read_stream(
-    files: list[tuple[PathLike[str], str]], threads: int, lenient: bool
+    files: Sequence[tuple[PathLike[str], str]], threads: int, lenient: bool
 ) -> Stream: ...
 def diff_stream(
-    old: list[tuple[PathLike[str], str, str | None]],
-    new: list[tuple[PathLike[str], str, str | None]],
+    old: Sequence[tuple[PathLike[str], str, str | None]],
+    new: Sequence[tuple[PathLike[str], str, str | None]],
     threads: int,
     memory: int,
     lenient: bool,

@@ -1,12 +1,12 @@
 """The exceptions of urlset.
 
-    Error                   everything below; ``.code`` is stable, ``.exit_status`` is the command's
-    ├── ConfigError         wrong options, a missing or ambiguous column         exit 2
-    ├── InputError          input missing, unreadable or damaged                 exit 3
-    ├── DataError           the data says no, nothing was published              exit 1
-    │   └── RejectLimitError    more rejected rows than ``max_rejects`` allows
-    ├── PublishError        output not writable, folder held by another build    exit 3
-    └── AnnounceError       a search engine said no                              exit 1
+Error                   everything below; ``.code`` is stable, ``.exit_status`` is the command's
+├── ConfigError         wrong options, a missing or ambiguous column         exit 2
+├── InputError          input missing, unreadable or damaged                 exit 3
+├── DataError           the data says no, nothing was published              exit 1
+│   └── RejectLimitError    more rejected rows than ``max_rejects`` allows
+├── PublishError        output not writable, folder held by another build    exit 3
+└── AnnounceError       a search engine said no                              exit 1
 """
 
 from __future__ import annotations

@@ -5,12 +5,11 @@ from __future__ import annotations
 import os
 import re
 import sys
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, Self
 
 from .errors import ConfigError, InputError, PublishError
 
@@ -76,7 +75,7 @@ class Rows:
         self._stream = None
         self._stack.close()
 
-    def __enter__(self) -> Rows:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(
@@ -135,6 +134,8 @@ def write(rows: Rows, path: str, format: str | None = None) -> int:
         count = _write(rows, sys.stdout.buffer, kind)
         sys.stdout.buffer.flush()
         return count
+    import tempfile
+
     target = Path(path)
     staged: str | None = None
     try:
@@ -181,7 +182,7 @@ def _parquet(file: BinaryIO, schema: pa.Schema) -> Any:
 
     # URLs do not repeat, shards and words do
     repeated = [name for name in ("shard", "changefreq", "change") if name in schema.names]
-    return pq.ParquetWriter(file, schema, compression="zstd", use_dictionary=repeated)
+    return pq.ParquetWriter(file, schema, compression="zstd", use_dictionary=repeated)  # type: ignore[arg-type]
 
 
 def _csv(file: BinaryIO, schema: pa.Schema) -> Any:
@@ -193,7 +194,7 @@ def _csv(file: BinaryIO, schema: pa.Schema) -> Any:
 def _arrow(file: BinaryIO, schema: pa.Schema) -> Any:
     import pyarrow as pa
 
-    return pa.ipc.new_file(file, schema)
+    return pa.ipc.new_file(file, schema)  # type: ignore[arg-type]
 
 
 class _JsonLines:
@@ -216,15 +217,21 @@ class _JsonLines:
 def _pylist(batch: pa.RecordBatch) -> list[dict[str, Any]]:
     """Rows as dicts; instants as text, because Python's datetime needs no time zone data then."""
     import pyarrow as pa
-    import pyarrow.compute as pc
 
     for n, column in enumerate(batch.schema):
         if pa.types.is_timestamp(column.type):
-            plain = batch.column(n).cast(pa.timestamp("us"))
-            text = pc.strftime(plain, format="%Y-%m-%dT%H:%M:%SZ")
-            batch = batch.set_column(n, column.name, text)
+            batch = batch.set_column(n, column.name, _iso(batch.column(n)))
     rows: list[dict[str, Any]] = batch.to_pylist()
     return rows
+
+
+def _iso(column: Any) -> Any:
+    """Instants as ``2026-11-21T08:30:00Z``, with a fraction only where there is one."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    text = pc.strftime(column.cast(pa.timestamp("us")), format="%Y-%m-%dT%H:%M:%SZ")
+    return pc.replace_substring(text, ".000000Z", "Z")
 
 
 def _json(value: object) -> str:
@@ -243,7 +250,7 @@ def flat(schema: pa.Schema) -> pa.Schema:
     """The schema for CSV: nested columns become JSON text, instants ISO 8601."""
     import pyarrow as pa
 
-    def column(field: pa.Field) -> pa.Field:
+    def column(field: Any) -> Any:
         text = _is_nested(field.type) or pa.types.is_timestamp(field.type)
         return pa.field(field.name, pa.string()) if text else field
 
@@ -253,13 +260,11 @@ def flat(schema: pa.Schema) -> pa.Schema:
 def flatten(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     """A batch with the columns of :func:`flat`."""
     import pyarrow as pa
-    import pyarrow.compute as pc
 
     columns = []
     for field, column in zip(batch.schema, batch.columns, strict=True):
         if pa.types.is_timestamp(field.type):
-            plain = column.cast(pa.timestamp("us"))
-            column = pc.strftime(plain, format="%Y-%m-%dT%H:%M:%SZ")
+            column = _iso(column)
         elif _is_nested(field.type):
             if column.null_count == len(column):
                 column = pa.nulls(len(column), pa.string())

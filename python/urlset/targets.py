@@ -179,7 +179,9 @@ def _children(
         path, message = _local(loc, root)
         if path is None:
             code = "index.wrong_gz" if message else "index.missing_file"
-            found.problems.append((code, *place, message or f"no such file under {root.name or '.'}"))
+            found.problems.append(
+                (code, *place, message or f"no such file under {root.name or '.'}")
+            )
         elif path == index.path:
             found.problems.append(("index.self", *place, "the index lists itself"))
         elif path not in added:

@@ -118,9 +118,15 @@ def verify(
         raise ConfigError(
             "memory must be at least 1 MiB, most and threads at least 1", code="verify.options"
         )
-    options = {"duplicates": duplicates, "reciprocity": reciprocity, "most": most}
     with find(target, allow_private=allow_private) as found:
-        report = verify_found(found, memory=memory, threads=threads, **options)
+        report = verify_found(
+            found,
+            duplicates=duplicates,
+            reciprocity=reciprocity,
+            memory=memory,
+            threads=threads,
+            most=most,
+        )
     if strict:
         report.ok = report.ok and not report.total("warning")
     report.seconds = round(time.monotonic() - start, 3)
@@ -183,7 +189,7 @@ def _severities() -> dict[str, tuple[str, str]]:
     return {code: (severity, help_) for code, severity, help_ in _core.finding_codes()}
 
 
-class core_errors:  # noqa: N801 - reads as a statement: with core_errors():
+class core_errors:
     """Turns an error of the core into the exception of its kind."""
 
     def __enter__(self) -> None:

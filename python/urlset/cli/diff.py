@@ -16,7 +16,9 @@ from .sizes import SIZE
   urlset diff yesterday/ today/ -o changes.csv
   urlset diff https://www.shop.example/sitemap.xml sitemaps/ -o changes.parquet
 
-Rows: change (added, changed, removed), loc, lastmod, old_lastmod. Exit status 0, differences or not.""",
+Rows: change (added, changed, removed), loc, lastmod, old_lastmod.
+
+Exit status 0, differences or not.""",
 )
 @click.argument("old")
 @click.argument("new")

@@ -9,7 +9,7 @@ import click
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
 
-class Size(click.ParamType):
+class Size(click.ParamType[int]):
     """A number of bytes, with a binary unit or none."""
 
     name = "size"

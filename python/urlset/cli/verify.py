@@ -79,7 +79,9 @@ def show(report: Report, *, strict: bool = False) -> None:
         for problem in problems[:3]:
             where = f"{problem.file}:{problem.line}" if problem.line else problem.file
             url = f"  {problem.url}" if problem.url else ""
-            click.echo(f"        {_short(where, 80)}: {_short(problem.message, 160)}{_short(url, 160)}")
+            click.echo(
+                f"        {_short(where, 80)}: {_short(problem.message, 160)}{_short(url, 160)}"
+            )
         if total > 3:
             click.echo(f"        ... and {total - 3:,} more")
     sitemaps = sum(file.kind in ("urlset", "text") for file in report.files)
