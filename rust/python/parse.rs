@@ -146,7 +146,13 @@ type File = (PathBuf, String, Option<String>);
 
 /// Compares two sets of sitemaps.
 #[pyfunction]
-pub fn diff_stream(old: Vec<File>, new: Vec<File>, threads: usize, memory: usize, lenient: bool) -> Stream {
+pub fn diff_stream(
+    old: Vec<File>,
+    new: Vec<File>,
+    threads: usize,
+    memory: usize,
+    lenient: bool,
+) -> Stream {
     let shards = |files: Vec<File>| {
         files.into_iter().map(|(path, name, digest)| Shard { path, name, digest }).collect()
     };

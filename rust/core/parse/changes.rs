@@ -61,7 +61,11 @@ pub fn stream(
         let gone = |_| Error::cancelled();
         let mut sink = |change: &Change| -> Result<()> {
             batches.push(change);
-            if batches.columns[0].len() < ROWS { Ok(()) } else { sender.send(batches.finish()).map_err(gone) }
+            if batches.columns[0].len() < ROWS {
+                Ok(())
+            } else {
+                sender.send(batches.finish()).map_err(gone)
+            }
         };
         let found = diff(&old, &new, &options, &mut || stopped.load(Ordering::Relaxed), &mut sink);
         match found {

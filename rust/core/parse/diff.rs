@@ -102,8 +102,11 @@ pub fn diff(
     sink: &mut (dyn FnMut(&Change) -> Result<()> + Send),
 ) -> Result<Counts> {
     let (old, new, skipped) = without_equals(old, new)?;
-    let files: Vec<(&Shard, u8)> =
-        old.into_iter().map(|shard| (shard, 0)).chain(new.into_iter().map(|shard| (shard, 1))).collect();
+    let files: Vec<(&Shard, u8)> = old
+        .into_iter()
+        .map(|shard| (shard, 0))
+        .chain(new.into_iter().map(|shard| (shard, 1)))
+        .collect();
     let threads = options.threads.clamp(1, files.len().max(1));
     let spill = Spill::new(options.memory, threads, options.spill.clone());
     let hasher = Hasher::fixed();
@@ -113,7 +116,9 @@ pub fn diff(
         let mut inflater = Inflater::default();
         let mut writer = spill.writer();
         while !stop.load(Ordering::Relaxed) {
-            let Some((shard, side)) = files.get(next.fetch_add(1, Ordering::Relaxed)) else { break };
+            let Some((shard, side)) = files.get(next.fetch_add(1, Ordering::Relaxed)) else {
+                break;
+            };
             one(shard, *side, &hasher, &mut inflater, &mut writer, options.lenient)?;
         }
         Ok(writer.into_parts())
@@ -157,7 +162,10 @@ fn give(
 
 /// Leaves out the pairs of files with equal bytes: by the digests of manifests where all files
 /// have one, else by the digest of the files as they lie on disk.
-fn without_equals<'a>(old: &'a [Shard], new: &'a [Shard]) -> Result<(Vec<&'a Shard>, Vec<&'a Shard>, u64)> {
+fn without_equals<'a>(
+    old: &'a [Shard],
+    new: &'a [Shard],
+) -> Result<(Vec<&'a Shard>, Vec<&'a Shard>, u64)> {
     let known = old.iter().chain(new).all(|shard| shard.digest.is_some());
     let digest = |shard: &Shard| match (&shard.digest, known) {
         (Some(digest), true) => Ok(digest.clone()),

@@ -30,7 +30,11 @@ pub struct BatchStream {
 
 impl BatchStream {
     /// A stream of what comes out of `files`, one after the other.
-    pub(crate) fn new(schema: SchemaRef, files: Vec<Receiver<Batch>>, stop: Arc<AtomicBool>) -> BatchStream {
+    pub(crate) fn new(
+        schema: SchemaRef,
+        files: Vec<Receiver<Batch>>,
+        stop: Arc<AtomicBool>,
+    ) -> BatchStream {
         BatchStream { schema, files: files.into_iter(), present: None, stop }
     }
 }
@@ -81,7 +85,8 @@ pub(crate) fn failure(code: &str, message: &str) -> ArrowError {
 pub fn read(files: Vec<(PathBuf, String)>, threads: usize, lenient: bool) -> BatchStream {
     let schema = schema();
     let stop = Arc::new(AtomicBool::new(false));
-    let (senders, receivers): (Vec<_>, Vec<_>) = files.iter().map(|_| bounded::<Batch>(WAITING)).unzip();
+    let (senders, receivers): (Vec<_>, Vec<_>) =
+        files.iter().map(|_| bounded::<Batch>(WAITING)).unzip();
     let threads = threads.clamp(1, files.len().max(1));
     let work = Arc::new(Work {
         files,
@@ -128,7 +133,9 @@ impl Work {
                     inflater.recycle(buffer);
                 }
                 Err(error) => {
-                    log.add(&codes::FILE_UNREADABLE, At::default(), None, || crate::error::plain(&error));
+                    log.add(&codes::FILE_UNREADABLE, At::default(), None, || {
+                        crate::error::plain(&error)
+                    });
                 }
             }
             visitor.finish(name, &log);
@@ -161,7 +168,11 @@ impl Reading<'_> {
             return;
         }
         if let Some(first) = log.first_break() {
-            let place = if first.at.line > 0 { format!("{name}: line {}", first.at.line) } else { name.to_owned() };
+            let place = if first.at.line > 0 {
+                format!("{name}: line {}", first.at.line)
+            } else {
+                name.to_owned()
+            };
             let message = format!("{place}: {}; {}", first.message, first.code.help);
             // the taker may have gone
             self.sender.send(Err(failure(first.code.name, &message))).ok();

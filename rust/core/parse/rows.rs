@@ -198,9 +198,15 @@ impl Rows {
                     for (column, (field, _)) in self.video.iter_mut().zip(VideoField::ALL) {
                         let written = of_video.get(*field as usize).copied().flatten();
                         match field {
-                            VideoField::Duration => self.duration.append_option(written.and_then(whole)),
-                            VideoField::ViewCount => self.view_count.append_option(written.and_then(whole)),
-                            VideoField::Rating => self.rating.append_option(written.and_then(number)),
+                            VideoField::Duration => {
+                                self.duration.append_option(written.and_then(whole))
+                            }
+                            VideoField::ViewCount => {
+                                self.view_count.append_option(written.and_then(whole))
+                            }
+                            VideoField::Rating => {
+                                self.rating.append_option(written.and_then(number))
+                            }
                             VideoField::Tag => {}
                             _ => text(column, written),
                         }
@@ -239,7 +245,10 @@ impl Rows {
         let link = StructArray::try_new(alternate_fields(), link, None)?;
         let video = {
             let fields = video_fields();
-            let tags = this.tags.finish(fields[VideoField::Tag as usize].data_type(), Arc::new(this.tag.finish()))?;
+            let tags = this.tags.finish(
+                fields[VideoField::Tag as usize].data_type(),
+                Arc::new(this.tag.finish()),
+            )?;
             let mut columns = Vec::new();
             for (builder, (field, _)) in this.video.iter_mut().zip(VideoField::ALL) {
                 let column: ArrayRef = match field {

@@ -155,7 +155,10 @@ pub fn verify(
     let mut reports: Vec<FileReport> = reports.into_iter().map(|(_, report)| report).collect();
     let most = usize::try_from(options.most).unwrap_or(usize::MAX).saturating_mul(10);
     if options.duplicates {
-        let found = groups(&pages, &page_parts, threads,
+        let found = groups(
+            &pages,
+            &page_parts,
+            threads,
             || Kept::new(most),
             |kept, same: &[Record<3>]| {
                 for again in &same[1..] {
@@ -169,7 +172,10 @@ pub fn verify(
         });
     }
     if options.reciprocity {
-        let found = groups(&links, &link_parts, threads,
+        let found = groups(
+            &links,
+            &link_parts,
+            threads,
             || Kept::new(most),
             |kept, same: &[Record<3>]| {
                 let ways = same.iter().fold(0, |ways, record| ways | (1 << (record[2] >> 63)));

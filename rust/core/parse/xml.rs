@@ -29,6 +29,7 @@ struct Frame {
     name: usize,
     /// `None`: unknown, its inside is skipped.
     model: Option<&'static Model>,
+    ns: Ns,
     /// The place in the order of the model that the next child may not fall behind.
     next: usize,
     seen: [u16; MOST_CHILDREN],
@@ -281,10 +282,18 @@ impl<V: Visitor> Parser<'_, V> {
         } else {
             self.child(name, at)
         };
+        let ns = self.namespaces.element(name).map_or(Ns::Foreign, |own| own.0);
         let names = self.names.len();
         self.names.push_str(name);
-        let frame =
-            Frame { name: names, model, next: 0, seen: [0; MOST_CHILDREN], at, told_text: false };
+        let frame = Frame {
+            name: names,
+            model,
+            ns,
+            next: 0,
+            seen: [0; MOST_CHILDREN],
+            at,
+            told_text: false,
+        };
         self.stack.push(frame);
         self.text.clear();
         if let Some(model) = model {
@@ -358,16 +367,13 @@ impl<V: Visitor> Parser<'_, V> {
             return None;
         };
         let uri = if ns == Ns::Foreign { uri.to_owned() } else { String::new() };
-        let own = self
-            .namespaces
-            .element(self.names.get(parent.name..).unwrap_or_default())
-            .map(|own| own.0);
+        let own = parent.ns;
         let Content::Elements { children, rest } = parent_model.content else {
             let message = format!("{}: no element belongs there", shown());
             self.bad(&codes::ELEMENT_TEXT, at, || message);
             return None;
         };
-        if own == Some(ns) {
+        if own == ns {
             let Some(which) = children.iter().position(|child| child.name == local) else {
                 let message = format!("{} is unknown", shown());
                 self.bad(&codes::ELEMENT_UNKNOWN, at, || message);
