@@ -24,6 +24,8 @@ pub mod read;
 pub mod rows;
 pub mod source;
 pub mod spill;
+#[cfg(test)]
+mod tests;
 mod text;
 pub mod verify;
 mod xml;

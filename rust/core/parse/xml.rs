@@ -121,8 +121,10 @@ impl<V: Visitor> Parser<'_, V> {
 
     /// Reads tokens until the end or a fault.
     fn tokens(&mut self, reader: &mut Reader<Source>, buffer: &mut Vec<u8>) -> Next {
+        let mut after_tag = false;
         loop {
-            if self.fast && self.stack.len() == 1 && !self.root_done {
+            // behind a text quick-xml has made up its mind that markup follows
+            if self.fast && after_tag && self.stack.len() == 1 && !self.root_done {
                 match self.short_cut(reader.get_mut()) {
                     Ok(ControlFlow::Continue(())) => {}
                     Ok(ControlFlow::Break(())) => return Next::Stop,
@@ -133,6 +135,7 @@ impl<V: Visitor> Parser<'_, V> {
             reader.get_mut().start_token();
             let at = reader.get_ref().at();
             let event = reader.read_event_into(buffer);
+            after_tag = matches!(event, Ok(Event::Start(_) | Event::Empty(_) | Event::End(_)));
             let next = match event {
                 Ok(Event::Eof) => {
                     let damaged = reader.get_ref().is_damaged();
