@@ -121,7 +121,7 @@ def _folder(root: Path) -> Found:
             continue
         if name.endswith((".txt", ".txt.gz")) and kinds.get(name) != "text":
             continue  # robots.txt and its kind
-        if kinds.get(name) == "unknown" and not _looks_like_sitemap(item.path):
+        if kinds.get(name) == "other" and "sitemap" not in item.path.name.lower():
             continue
         if indexes and name not in retired and kinds.get(name) in ("urlset", "text"):
             message = "no index in this folder lists it"
@@ -135,11 +135,6 @@ def _folder(root: Path) -> Found:
     if not found.items:
         raise InputError(f"{root}: no sitemap in this folder", code="target.empty", input=str(root))
     return found
-
-
-def _looks_like_sitemap(path: Path) -> bool:
-    """A file without a sitemap's root counts where its name says that it should have one."""
-    return path.name.endswith((".xml", ".xml.gz")) and "sitemap" in path.name.lower()
 
 
 def _walk(root: Path) -> Iterator[Path]:

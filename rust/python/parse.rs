@@ -92,12 +92,13 @@ pub fn finding_codes() -> Vec<(&'static str, String, &'static str)> {
     codes::ALL.iter().map(|code| (code.name, severity(code), code.help)).collect()
 }
 
-/// What a file is, and of an index its children: (loc, lastmod, line, offset) each.
+/// What a file is (`other`: XML, but no sitemap), and of an index its children: (loc, lastmod, line, offset) each.
 #[pyfunction]
 pub fn peek(py: Python<'_>, path: PathBuf) -> PyResult<(&'static str, Vec<Listed>)> {
-    let (kind, children) = py.detach(|| urlset_core::parse::peek(&path))?;
-    let children = children.into_iter().map(|c| (c.loc, c.lastmod, c.at.line, c.at.offset));
-    Ok((form(kind), children.collect()))
+    let start = py.detach(|| urlset_core::parse::peek(&path))?;
+    let kind = if start.other { "other" } else { form(start.form) };
+    let children = start.children.into_iter().map(|c| (c.loc, c.lastmod, c.at.line, c.at.offset));
+    Ok((kind, children.collect()))
 }
 
 /// An entry of an index: loc, lastmod, line, offset.

@@ -10,7 +10,6 @@ import sys
 from pathlib import Path
 
 import pytest
-
 import urlset
 from urlset.targets import Item
 from urlset.verify import verify_files

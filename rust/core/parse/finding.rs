@@ -67,7 +67,8 @@ impl Log {
 
     /// The first finding that makes the rest of the file unreliable.
     pub fn first_break(&self) -> Option<&Finding> {
-        self.listed.iter().filter(|f| breaks(f.code.name)).min_by_key(|f| f.at.offset)
+        let breaking = |f: &&Finding| f.code.severity == Severity::Error && breaks(f.code.name);
+        self.listed.iter().filter(breaking).min_by_key(|f| f.at.offset)
     }
 
     /// Whether the bytes themselves are broken: gzip, UTF-8 or XML.

@@ -125,11 +125,24 @@ fn is_url_list(window: &[u8]) -> bool {
     check::url::split(line).is_some()
 }
 
+/// The start of a file, for whoever looks for sitemaps.
+#[derive(Debug)]
+pub struct Start {
+    /// What it is.
+    pub form: Form,
+    /// Of an index: what it lists.
+    pub children: Vec<verify::Child>,
+    /// It is XML of another kind, not a damaged sitemap.
+    pub other: bool,
+}
+
 /// What a file is and, of an index, what it lists; of anything else no more than its start is read.
-pub fn peek(path: &std::path::Path) -> std::io::Result<(Form, Vec<verify::Child>)> {
+pub fn peek(path: &std::path::Path) -> std::io::Result<Start> {
     let mut peek = Peek::default();
-    let (summary, _) = parse(inflate::open_stream(path)?, &mut peek, &mut Log::new(0), false);
-    Ok((summary.form, peek.children))
+    let mut log = Log::new(1);
+    let (summary, _) = parse(inflate::open_stream(path)?, &mut peek, &mut log, false);
+    let other = log.first_break().is_some_and(|first| first.code.name == "file.not_sitemap");
+    Ok(Start { form: summary.form, children: peek.children, other })
 }
 
 #[derive(Default)]
