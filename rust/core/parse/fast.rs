@@ -1,8 +1,13 @@
 //! The common shape of a `<url>`, read without the XML parser.
 //!
 //! It takes only what it is sure of: the tags of the sitemap namespace without prefix, attribute
-//! or comment, in order, and visible ASCII with at most the five named entities. Everything else
-//! it leaves to the XML parser; a property test holds the two against each other.
+//! or comment, in order, then images and alternates under their usual prefixes; and visible ASCII
+//! with at most the five named entities. Everything else, and every extension with a fault, it
+//! leaves to the XML parser; a property test holds the two against each other.
+
+use super::check::{hreflang, url};
+use super::entry::{Field, Part};
+use super::finding::At;
 
 /// A `<url>` as offsets into the bytes that were looked at.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
@@ -26,10 +31,123 @@ const NAMES: [(&[u8], &[u8]); 4] = [
     (b"<priority>", b"</priority>"),
 ];
 
+/// Images and alternates of the entry that was scanned last.
+#[derive(Default)]
+pub struct Extensions {
+    /// `image:` is the prefix of images.
+    pub images: bool,
+    /// `xhtml:` is the prefix of XHTML.
+    pub links: bool,
+    /// Leave values with a fault to the parser.
+    pub checks: bool,
+    /// The parts, as the parser gives them.
+    pub parts: Vec<Part>,
+    /// Their texts.
+    pub arena: Vec<u8>,
+    /// The start of a URL that was found sound.
+    pub(super) known: Vec<u8>,
+}
+
+/// More of either is left to the parser, which knows the limits.
+const MOST_PARTS: usize = 4_000;
+const MOST_TEXT: usize = 1 << 20;
+
+impl Extensions {
+    /// Takes images and alternates up to `</url>`; `start` is the place of `bytes[0]`.
+    fn take(&mut self, bytes: &[u8], mut at: usize, start: At) -> Option<usize> {
+        let (mut counted, mut line) = (0, start.line);
+        loop {
+            at = space(bytes, at);
+            if let Some(end) = expect(bytes, at, b"</url>") {
+                return Some(end);
+            }
+            if self.parts.len() > MOST_PARTS || self.arena.len() > MOST_TEXT {
+                return None;
+            }
+            line += memchr::memchr_iter(b'\n', bytes.get(counted..at)?).count() as u64;
+            counted = at;
+            let mut place = At { offset: start.offset + at as u64, line };
+            if self.images
+                && let Some(inside) = expect(bytes, at, b"<image:image>")
+            {
+                self.part(Field::Image, b"", place)?;
+                let tag = space(bytes, inside);
+                let text = expect(bytes, tag, b"<image:loc>")?;
+                let end = text + memchr::memchr(b'<', bytes.get(text..)?)?;
+                line += memchr::memchr_iter(b'\n', &bytes[counted..tag]).count() as u64;
+                counted = tag;
+                place = At { offset: start.offset + tag as u64, line };
+                self.url(Field::ImageLoc, &bytes[text..end], place)?;
+                at = space(bytes, expect(bytes, end, b"</image:loc>")?);
+                at = expect(bytes, at, b"</image:image>")?;
+            } else if self.links
+                && let Some(lang) = expect(bytes, at, LINK)
+            {
+                let end = lang + memchr::memchr(b'"', bytes.get(lang..)?)?;
+                let code = &bytes[lang..end];
+                let simple = |b: &u8| b.is_ascii_alphanumeric() || *b == b'-';
+                if code.is_empty()
+                    || !code.iter().all(simple)
+                    || (self.checks && hreflang::fault(code).is_some())
+                {
+                    return None;
+                }
+                self.part(Field::AlternateLang, code, place)?;
+                let href = expect(bytes, end, b"\" href=\"")?;
+                let end = href + memchr::memchr(b'"', bytes.get(href..)?)?;
+                self.url(Field::AlternateHref, &bytes[href..end], place)?;
+                at = expect(bytes, space(bytes, end + 1), b"/>")?;
+            } else {
+                return None;
+            }
+        }
+    }
+
+    /// A part whose text is a URL.
+    fn url(&mut self, field: Field, written: &[u8], place: At) -> Option<()> {
+        if written.is_empty() || !plain(written) || memchr::memchr(b'<', written).is_some() {
+            return None;
+        }
+        let from = self.arena.len();
+        self.part(field, written, place)?;
+        if memchr::memchr(b'&', written).is_some() {
+            if !only_named(written) {
+                return None;
+            }
+            self.arena.truncate(from);
+            unescape(written, &mut self.arena);
+            self.parts.last_mut()?.text.1 = self.arena.len() as u32;
+        }
+        let text = self.arena.get(from..)?;
+        if self.checks {
+            if url::fault(text, &self.known).is_some() {
+                return None;
+            }
+            if !text.starts_with(&self.known) || self.known.is_empty() {
+                let split = url::split(text).filter(|split| split.rest.starts_with(b"/"))?;
+                self.known = text[..text.len() - split.rest.len() + 1].to_vec();
+            }
+        }
+        Some(())
+    }
+
+    fn part(&mut self, field: Field, text: &[u8], at: At) -> Option<()> {
+        let start = u32::try_from(self.arena.len()).ok()?;
+        self.arena.extend_from_slice(text);
+        let end = u32::try_from(self.arena.len()).ok()?;
+        self.parts.push(Part { field, text: (start, end), at });
+        Some(())
+    }
+}
+
+const LINK: &[u8] = b"<xhtml:link rel=\"alternate\" hreflang=\"";
+
 /// The `<url>` at the start of `bytes`, after white space; `None` where it is not of the common
-/// shape or not wholly there.
+/// shape or not wholly there. `start` is the place of `bytes[0]`; `more` gets the extensions.
 #[inline]
-pub fn scan(bytes: &[u8]) -> Option<Shape> {
+pub fn scan(bytes: &[u8], start: At, more: &mut Extensions) -> Option<Shape> {
+    more.parts.clear();
+    more.arena.clear();
     let mut shape = Shape { start: space(bytes, 0), ..Shape::default() };
     let mut at = expect(bytes, shape.start, b"<url>")?;
     for (which, (open, close)) in NAMES.iter().enumerate() {
@@ -56,7 +174,10 @@ pub fn scan(bytes: &[u8]) -> Option<Shape> {
         at = expect(bytes, end, close)?;
     }
     at = space(bytes, at);
-    shape.end = expect(bytes, at, b"</url>")?;
+    shape.end = match expect(bytes, at, b"</url>") {
+        Some(end) => end,
+        None => more.take(bytes, at, start)?,
+    };
     Some(shape)
 }
 
@@ -115,7 +236,8 @@ mod tests {
     fn takes_the_common_shape_and_nothing_else() {
         let one =
             b"\n <url>\n<loc>https://a.example/?a=1&amp;b=2</loc><priority>0.5</priority></url>";
-        let shape = scan(one).unwrap();
+        let mut none = Extensions::default();
+        let shape = scan(one, At::default(), &mut none).unwrap();
         assert_eq!((shape.start, shape.end, shape.escaped), (2, one.len(), true));
         let mut loc = Vec::new();
         unescape(&one[shape.texts[0].0..shape.texts[0].1], &mut loc);
@@ -132,7 +254,12 @@ mod tests {
             b"<url><loc></loc></url>",
             b"<url ><loc>https://a.example/</loc></url>",
         ] {
-            assert_eq!(scan(odd), None, "{}", String::from_utf8_lossy(odd));
+            assert_eq!(
+                scan(odd, At::default(), &mut none),
+                None,
+                "{}",
+                String::from_utf8_lossy(odd)
+            );
         }
     }
 }

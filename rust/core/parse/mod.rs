@@ -98,8 +98,8 @@ pub fn parse<V: Visitor>(
             break;
         }
     }
-    if let Some(damage) = source.take_damage() {
-        log.add(damage.code, source.at(), None, || damage.message);
+    if let Some((damage, at)) = source.take_damage() {
+        log.add(damage.code, at, None, || damage.message);
     }
     if let Some(at) = source.bad_utf8() {
         log.add(&codes::UTF8_INVALID, at, None, || "bytes that are not UTF-8".to_owned());
@@ -113,7 +113,7 @@ pub fn parse<V: Visitor>(
 
 fn log_empty(source: &mut Source, log: &mut Log) {
     match source.take_damage() {
-        Some(damage) => log.add(damage.code, source.at(), None, || damage.message),
+        Some((damage, at)) => log.add(damage.code, at, None, || damage.message),
         None => log.add(&codes::FILE_EMPTY, At::default(), None, || "nothing in it".to_owned()),
     }
 }

@@ -85,9 +85,12 @@ impl Source {
         self.damage.as_ref().is_some_and(|damage| damage.code.severity == Severity::Error)
     }
 
-    /// What is wrong with the compressed form, once it was met; the bytes end there.
-    pub fn take_damage(&mut self) -> Option<Damage> {
-        self.damage.take()
+    /// What is wrong with the compressed form, once it was met, and where
+    /// the bytes end because of it.
+    pub fn take_damage(&mut self) -> Option<(Damage, At)> {
+        let damage = self.damage.take()?;
+        let line = self.line + memchr::memchr_iter(b'\n', self.window()).count() as u64;
+        Some((damage, At { offset: self.base + self.end as u64, line }))
     }
 
     /// Reads more behind the bytes at hand, up to the size of a window. False at the end of the

@@ -11,7 +11,9 @@ use super::parse;
 
 /// Everything that a visitor can see.
 #[derive(Default, Debug, PartialEq)]
-struct Seen(Vec<(Vec<u8>, [Option<Vec<u8>>; 3], [At; 4], At, Vec<Vec<u8>>, bool, u8)>);
+struct Seen(
+    Vec<(Vec<u8>, [Option<Vec<u8>>; 3], [At; 4], At, Vec<(String, Vec<u8>, At)>, bool, u8)>,
+);
 
 impl Visitor for Seen {
     const CHECKS: bool = true;
@@ -29,7 +31,11 @@ impl Visitor for Seen {
             written.map(own),
             std::array::from_fn(place),
             entry.at,
-            entry.parts.iter().map(|part| entry.text(part).to_vec()).collect(),
+            entry
+                .parts
+                .iter()
+                .map(|part| (format!("{:?}", part.field), entry.text(part).to_vec(), part.at))
+                .collect(),
             entry.bare_apostrophe,
             entry.padded,
         ));
@@ -106,13 +112,25 @@ fn piece() -> impl Strategy<Value = String> {
         "https://a.example/",
     ])
     .prop_map(str::to_owned);
+    let extended = ("[a-z&;'<>\" ]{0,4}", prop::collection::vec(0..6usize, 0..5), "[ \n]{0,2}").prop_map(|(text, parts, gap)| {
+        let all = [
+            format!("<image:image>{gap}<image:loc>https://a.example/{text}</image:loc>{gap}</image:image>"),
+            format!("<xhtml:link rel=\"alternate\" hreflang=\"de\" href=\"https://a.example/{text}\"{gap}/>"),
+            "<xhtml:link rel=\"alternate\" hreflang=\"en-UK\" href=\"https://a.example/\"/>".to_owned(),
+            format!("<image:image><image:loc>{text}</image:loc><image:title>t</image:title></image:image>"),
+            "<image:image><image:loc>https://b.example/x</image:loc></image:image>".to_owned(),
+            "<xhtml:link rel=\"alternate\" hreflang=\"x-default\" href=\"https://c.example\"/>".to_owned(),
+        ];
+        let parts: Vec<_> = parts.into_iter().map(|n| all[n].as_str()).collect();
+        format!("{gap}<url><loc>https://a.example/</loc>{gap}{}{gap}</url>", parts.join(&gap))
+    });
     let whole = ("[a-z&;'<> ]{0,6}", any::<[bool; 3]>(), "[ \n]{0,2}").prop_map(|(text, [a, b, c], gap)| {
         let lastmod = if a { "<lastmod>2026-02-03</lastmod>" } else { "" };
         let changefreq = if b { "<changefreq>daily</changefreq>" } else { "" };
         let priority = if c { "<priority>0.5</priority>" } else { "" };
         format!("{gap}<url>{gap}<loc>https://a.example/{text}</loc>{gap}{lastmod}{gap}{changefreq}{priority}{gap}</url>")
     });
-    prop_oneof![2 => fixed, 3 => whole]
+    prop_oneof![2 => fixed, 3 => whole, 3 => extended]
 }
 
 fn document() -> impl Strategy<Value = String> {

@@ -60,8 +60,8 @@ pub fn parse<V: Visitor>(mut source: Source, visitor: &mut V, log: &mut Log) -> 
             break;
         }
     }
-    if let Some(damage) = source.take_damage() {
-        log.add(damage.code, source.at(), None, || damage.message);
+    if let Some((damage, at)) = source.take_damage() {
+        log.add(damage.code, at, None, || damage.message);
     }
     (document, source)
 }

@@ -70,6 +70,7 @@ pub fn parse<V: Visitor>(
         allow_fast: fast,
         fast: false,
         foreign: Vec::new(),
+        extensions: fast::Extensions { checks: V::CHECKS, ..Default::default() },
     };
     let source = parser.run(source);
     (parser.document, source)
@@ -89,6 +90,7 @@ struct Parser<'v, V: Visitor> {
     allow_fast: bool,
     fast: bool,
     foreign: Vec<String>,
+    extensions: fast::Extensions,
 }
 
 /// What to do after a token.
@@ -200,7 +202,7 @@ impl<V: Visitor> Parser<'_, V> {
         loop {
             let at = source.at();
             let window = source.window();
-            let Some(shape) = fast::scan(window) else {
+            let Some(shape) = fast::scan(window, at, &mut self.extensions) else {
                 // not the common shape, or not wholly in the window: then look once more
                 if window.len() < 16 << 10 && source.more()? {
                     continue;
@@ -226,8 +228,8 @@ impl<V: Visitor> Parser<'_, V> {
                 lastmod: get(1),
                 changefreq: get(2),
                 priority: get(3),
-                parts: &[],
-                arena: &[],
+                parts: &self.extensions.parts,
+                arena: &self.extensions.arena,
                 at: At { offset: at.offset + shape.start as u64, line: at.line + lead },
                 places: Places::Within(
                     raw,
@@ -320,6 +322,9 @@ impl<V: Visitor> Parser<'_, V> {
                 && self.document.form == Form::Urlset
                 && !name.contains(':')
                 && !empty;
+            let bound = |name, ns| self.namespaces.element(name).is_some_and(|own| own.0 == ns);
+            self.extensions.images = bound("image:image", Ns::Image);
+            self.extensions.links = bound("xhtml:link", Ns::Xhtml);
         }
         if empty { self.close(at) } else { Next::Go }
     }
@@ -837,8 +842,8 @@ impl<V: Visitor> Parser<'_, V> {
 
     /// What the source has to tell once its bytes ended.
     fn end_of_bytes(&mut self, source: &mut Source) {
-        if let Some(damage) = source.take_damage() {
-            self.bad(damage.code, source.at(), || damage.message);
+        if let Some((damage, at)) = source.take_damage() {
+            self.bad(damage.code, at, || damage.message);
         }
     }
 

@@ -225,22 +225,21 @@ impl EntryChecks {
         if images > 1_000 {
             log.add(&codes::IMAGE_TOO_MANY, entry.at, loc, || format!("{images} images"));
         }
-        let mut langs: Vec<Vec<u8>> = Vec::new();
+        let mut langs: Vec<&[u8]> = Vec::new();
         let (mut links, mut own) = (0u64, false);
         for part in entry.parts {
             let text = entry.text(part);
             match part.field {
                 Field::AlternateLang => {
-                    let lang = text.to_ascii_lowercase();
                     // a list of thousands of languages is wrong by its length already
                     if langs.len() < 1_000 {
-                        if langs.contains(&lang) {
+                        if langs.iter().any(|lang| lang.eq_ignore_ascii_case(text)) {
                             log.add(&codes::ALTERNATE_REPEATED, part.at, loc, || {
                                 format!("{} stands twice", quoted(text))
                             });
                         }
-                        links += u64::from(hreflang::fault(&lang).is_none());
-                        langs.push(lang);
+                        links += u64::from(hreflang::fault(text).is_none());
+                        langs.push(text);
                     }
                 }
                 Field::AlternateHref => own |= text == entry.loc,

@@ -13,7 +13,7 @@ pub fn fault(code: &[u8]) -> Option<&'static str> {
     }
     let mut parts = code.split(|&b| b == b'-').peekable();
     let language = parts.next().unwrap_or_default();
-    if !listed(LANGUAGES, language) {
+    if !listed(&LANGUAGE_BITS, language) {
         return Some("does not start with an ISO 639-1 language");
     }
     if parts.peek().is_some_and(|part| part.len() == 4 && part.iter().all(u8::is_ascii_alphabetic))
@@ -22,13 +22,34 @@ pub fn fault(code: &[u8]) -> Option<&'static str> {
     }
     match (parts.next(), parts.next()) {
         (None, _) => None,
-        (Some(region), None) if listed(REGIONS, region) => None,
+        (Some(region), None) if listed(&REGION_BITS, region) => None,
         _ => Some("does not end with an ISO 3166-1 region (GB, not UK; no es-419)"),
     }
 }
 
-fn listed(list: &str, wanted: &[u8]) -> bool {
-    wanted.len() == 2 && list.as_bytes().chunks(3).any(|one| one[..2].eq_ignore_ascii_case(wanted))
+/// A bit for each two-letter code: the first letter chooses the word, the second the bit.
+const fn bits(list: &str) -> [u32; 26] {
+    let list = list.as_bytes();
+    let mut bits = [0; 26];
+    let mut at = 0;
+    while at + 1 < list.len() {
+        let (first, second) = (list[at].to_ascii_lowercase(), list[at + 1].to_ascii_lowercase());
+        bits[(first - b'a') as usize] |= 1 << (second - b'a');
+        at += 3;
+    }
+    bits
+}
+
+static LANGUAGE_BITS: [u32; 26] = bits(LANGUAGES);
+static REGION_BITS: [u32; 26] = bits(REGIONS);
+
+fn listed(bits: &[u32; 26], wanted: &[u8]) -> bool {
+    let [first, second] = wanted else { return false };
+    if !first.is_ascii_alphabetic() || !second.is_ascii_alphabetic() {
+        return false;
+    }
+    let word = bits[usize::from(first.to_ascii_lowercase() - b'a')];
+    word & (1 << (second.to_ascii_lowercase() - b'a')) != 0
 }
 
 #[cfg(test)]
