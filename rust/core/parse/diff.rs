@@ -300,9 +300,12 @@ impl Visitor for Casting<'_, '_> {
     }
 }
 
-/// The occurrences of a URL on both sides: digests of fields with lastmod.
+/// An entry as it is compared: the digest of its fields, and its lastmod.
+type Listed = ([u8; 16], Option<Box<[u8]>>);
+
+/// The occurrences of a URL on both sides.
 #[derive(Default)]
-struct Sides([Vec<([u8; 16], Option<Box<[u8]>>)>; 2]);
+struct Sides([Vec<Listed>; 2]);
 
 /// The changes of one partition.
 fn compare(spill: &Spill, parts: &[Parts], part: usize) -> Result<Vec<Change>> {

@@ -14,6 +14,7 @@ pub mod changes;
 pub mod check;
 pub mod codes;
 pub mod diff;
+mod element;
 pub mod entry;
 pub mod fast;
 pub mod finding;
@@ -89,15 +90,16 @@ pub fn parse<V: Visitor>(
         xml::parse(source, visitor, log, short_cut)
     };
     // what is behind a stop counts, too; it is not looked at
-    let mut bytes = source.at().offset;
-    while !document.stopped {
-        let left = source.window().len();
-        source.advance(left);
-        bytes = source.at().offset.max(bytes);
-        if !matches!(source.more(), Ok(true)) {
-            break;
+    if !document.stopped {
+        loop {
+            let left = source.window().len();
+            source.advance(left);
+            if !matches!(source.more(), Ok(true)) {
+                break;
+            }
         }
     }
+    let bytes = source.at().offset;
     if let Some((damage, at)) = source.take_damage() {
         log.add(damage.code, at, None, || damage.message);
     }

@@ -9,11 +9,14 @@ use super::finding::{At, Log};
 use super::inflate::{Bytes, from_memory};
 use super::parse;
 
+/// Loc; lastmod, changefreq, priority; the places of all four and of the entry; its parts;
+/// whether it has a bare apostrophe, and padded values.
+type Row = (Vec<u8>, [Option<Vec<u8>>; 3], [At; 4], At, Vec<SeenPart>, bool, u8);
+type SeenPart = (String, Vec<u8>, At);
+
 /// Everything that a visitor can see.
 #[derive(Default, Debug, PartialEq)]
-struct Seen(
-    Vec<(Vec<u8>, [Option<Vec<u8>>; 3], [At; 4], At, Vec<(String, Vec<u8>, At)>, bool, u8)>,
-);
+struct Seen(Vec<Row>);
 
 impl Visitor for Seen {
     const CHECKS: bool = true;

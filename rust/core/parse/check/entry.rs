@@ -230,17 +230,15 @@ impl EntryChecks {
         for part in entry.parts {
             let text = entry.text(part);
             match part.field {
-                Field::AlternateLang => {
-                    // a list of thousands of languages is wrong by its length already
-                    if langs.len() < 1_000 {
-                        if langs.iter().any(|lang| lang.eq_ignore_ascii_case(text)) {
-                            log.add(&codes::ALTERNATE_REPEATED, part.at, loc, || {
-                                format!("{} stands twice", quoted(text))
-                            });
-                        }
-                        links += u64::from(hreflang::fault(text).is_none());
-                        langs.push(text);
+                // a list of thousands of languages is wrong by its length already
+                Field::AlternateLang if langs.len() < 1_000 => {
+                    if langs.iter().any(|lang| lang.eq_ignore_ascii_case(text)) {
+                        log.add(&codes::ALTERNATE_REPEATED, part.at, loc, || {
+                            format!("{} stands twice", quoted(text))
+                        });
                     }
+                    links += u64::from(hreflang::fault(text).is_none());
+                    langs.push(text);
                 }
                 Field::AlternateHref => own |= text == entry.loc,
                 Field::News => {
