@@ -92,7 +92,7 @@ def mutate(root: etree._Element, rng: random.Random) -> None:
                 parent.insert(rng.randrange(len(parent) + 1), copy)
             case 3:
                 node.text = rng.choice(VALUES)
-            case 4:
+            case 4 if parent is not None:
                 node.tail = rng.choice(VALUES)
             case 5 if node.attrib:
                 del node.attrib[rng.choice(list(node.attrib))]
