@@ -86,7 +86,7 @@ def show(report: Report, *, strict: bool = False) -> None:
             click.echo(f"        ... and {total - 3:,} more")
     sitemaps = sum(file.kind in ("urlset", "text") for file in report.files)
     indexes = sum(file.kind == "index" for file in report.files)
-    parts = [f"{report.urls:,} URLs", _plural(sitemaps, "sitemap")]
+    parts = [_plural(report.urls, "URL"), _plural(sitemaps, "sitemap")]
     if indexes:
         parts.append(_plural(indexes, "index", "indexes"))
     parts += [_plural(report.total(s), s) for s in _COLOURS]

@@ -80,10 +80,12 @@ pub fn parse<V: Visitor>(
         (xml::Document { form: Form::Unknown, entries: 0, news: 0, stopped: false }, source)
     } else if wide {
         log.add(&codes::UTF8_INVALID, start, None, || "the file is in UTF-16".to_owned());
-        return (
-            Summary { form: Form::Unknown, entries: 0, news: 0, bytes: 0 },
-            source.into_buffer(),
-        );
+        return (summary_of_nothing(), source.into_buffer());
+    } else if first != Some(b'<') && !is_text {
+        log.add(&codes::FILE_NOT_SITEMAP, start, None, || {
+            "neither XML nor a list of URLs".to_owned()
+        });
+        return (summary_of_nothing(), source.into_buffer());
     } else if is_text {
         text::parse(source, visitor, log)
     } else {
@@ -111,6 +113,10 @@ pub fn parse<V: Visitor>(
     }
     let xml::Document { form, entries, news, .. } = document;
     (Summary { form, entries, news, bytes }, source.into_buffer())
+}
+
+fn summary_of_nothing() -> Summary {
+    Summary { form: Form::Unknown, entries: 0, news: 0, bytes: 0 }
 }
 
 fn log_empty(source: &mut Source, log: &mut Log) {
@@ -143,7 +149,9 @@ pub fn peek(path: &std::path::Path) -> std::io::Result<Start> {
     let mut peek = Peek::default();
     let mut log = Log::new(1);
     let (summary, _) = parse(inflate::open_stream(path)?, &mut peek, &mut log, false);
-    let other = log.first_break().is_some_and(|first| first.code.name == "file.not_sitemap");
+    // what is no XML at all was not read, and may be a damaged sitemap
+    let no_sitemap = log.first_break().is_some_and(|f| f.code.name == "file.not_sitemap");
+    let other = no_sitemap && summary.bytes > 0;
     Ok(Start { form: summary.form, children: peek.children, other })
 }
 
