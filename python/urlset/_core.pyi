@@ -3,6 +3,7 @@ __version__: str
 # reading back: verify, read, diff
 from collections.abc import Sequence
 from os import PathLike
+from typing import final
 
 def verify_files(
     targets: Sequence[tuple[PathLike[str], str, str | None, bool]],
@@ -16,6 +17,7 @@ def verify_files(
 def finding_codes() -> list[tuple[str, str, str]]: ...
 def peek(path: PathLike[str]) -> tuple[str, list[tuple[str, str | None, int, int]]]: ...
 
+@final
 class Stream:
     def __arrow_c_stream__(self, requested_schema: object = None) -> object: ...
     def counts(self) -> tuple[int, int, int, int] | None: ...
