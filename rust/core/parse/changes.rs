@@ -64,7 +64,7 @@ pub fn stream(
             if batches.columns[0].len() < ROWS {
                 Ok(())
             } else {
-                sender.send(batches.finish()).map_err(gone)
+                sender.send(Some(batches.finish())).map_err(gone)
             }
         };
         let found = diff(&old, &new, &options, &mut || stopped.load(Ordering::Relaxed), &mut sink);
@@ -74,14 +74,15 @@ pub fn stream(
                     *counts = Some(found);
                 }
                 if batches.columns[0].len() > 0 {
-                    sender.send(batches.finish()).ok(); // or the taker is gone
+                    sender.send(Some(batches.finish())).ok(); // or the taker is gone
                 }
             }
             Err(error) if error.kind == Kind::Cancelled => {}
             Err(error) => {
-                sender.send(Err(failure(error.code, &error.to_string()))).ok(); // likewise
+                sender.send(Some(Err(failure(error.code, &error.to_string())))).ok(); // likewise
             }
         }
+        sender.send(None).ok(); // likewise
     });
     (BatchStream::new(schema(), vec![receiver], stop), counts)
 }

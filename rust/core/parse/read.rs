@@ -19,12 +19,15 @@ use super::{codes, parse};
 const WAITING: usize = 2;
 
 type Batch = Result<RecordBatch, ArrowError>;
+/// What a thread sends; `None` says that all was sent, so that a thread that died is not taken for
+/// one that is done.
+pub(crate) type Sent = Option<Batch>;
 
 /// A stream of batches made by threads behind it; dropping it stops them.
 pub struct BatchStream {
     schema: SchemaRef,
-    files: std::vec::IntoIter<Receiver<Batch>>,
-    present: Option<Receiver<Batch>>,
+    files: std::vec::IntoIter<Receiver<Sent>>,
+    present: Option<Receiver<Sent>>,
     stop: Arc<AtomicBool>,
 }
 
@@ -32,7 +35,7 @@ impl BatchStream {
     /// A stream of what comes out of `files`, one after the other.
     pub(crate) fn new(
         schema: SchemaRef,
-        files: Vec<Receiver<Batch>>,
+        files: Vec<Receiver<Sent>>,
         stop: Arc<AtomicBool>,
     ) -> BatchStream {
         BatchStream { schema, files: files.into_iter(), present: None, stop }
@@ -55,15 +58,18 @@ impl Iterator for BatchStream {
                 None => self.present.insert(self.files.next()?),
             };
             match present.recv() {
-                Ok(Err(error)) => {
+                Ok(None) => self.present = None,
+                Ok(Some(batch @ Ok(_))) => return Some(batch),
+                failed => {
                     // nothing comes after an error
                     self.stop.store(true, Ordering::Relaxed);
                     self.files = Vec::new().into_iter();
                     self.present = None;
-                    return Some(Err(error));
+                    let died = || {
+                        Err(failure("read.internal", "a thread died; this is a defect of urlset"))
+                    };
+                    return Some(failed.ok().flatten().unwrap_or_else(died));
                 }
-                Ok(batch) => return Some(batch),
-                Err(_) => self.present = None,
             }
         }
     }
@@ -86,7 +92,7 @@ pub fn read(files: Vec<(PathBuf, String)>, threads: usize, lenient: bool) -> Bat
     let schema = schema();
     let stop = Arc::new(AtomicBool::new(false));
     let (senders, receivers): (Vec<_>, Vec<_>) =
-        files.iter().map(|_| bounded::<Batch>(WAITING)).unzip();
+        files.iter().map(|_| bounded::<Sent>(WAITING)).unzip();
     let threads = threads.clamp(1, files.len().max(1));
     let work = Arc::new(Work {
         files,
@@ -105,7 +111,7 @@ pub fn read(files: Vec<(PathBuf, String)>, threads: usize, lenient: bool) -> Bat
 
 struct Work {
     files: Vec<(PathBuf, String)>,
-    senders: Vec<std::sync::Mutex<Option<Sender<Batch>>>>,
+    senders: Vec<std::sync::Mutex<Option<Sender<Sent>>>>,
     next: AtomicUsize,
     stop: Arc<AtomicBool>,
     schema: SchemaRef,
@@ -145,7 +151,7 @@ impl Work {
 
 struct Reading<'a> {
     rows: Rows,
-    sender: Sender<Batch>,
+    sender: Sender<Sent>,
     stop: &'a AtomicBool,
     lenient: bool,
 }
@@ -154,7 +160,7 @@ impl Reading<'_> {
     /// Gives the batch out; waits while the taker is busy.
     fn flush(&mut self) -> ControlFlow<()> {
         let batch = self.rows.finish();
-        match self.sender.send(batch) {
+        match self.sender.send(Some(batch)) {
             Ok(()) if !self.stop.load(Ordering::Relaxed) => ControlFlow::Continue(()),
             _ => ControlFlow::Break(()),
         }
@@ -164,10 +170,7 @@ impl Reading<'_> {
         if !self.rows.is_empty() && self.flush().is_break() {
             return;
         }
-        if self.lenient {
-            return;
-        }
-        if let Some(first) = log.first_break() {
+        if let Some(first) = log.first_break().filter(|_| !self.lenient) {
             let place = if first.at.line > 0 {
                 format!("{name}: line {}", first.at.line)
             } else {
@@ -175,8 +178,9 @@ impl Reading<'_> {
             };
             let message = format!("{place}: {}; {}", first.message, first.code.help);
             // the taker may have gone
-            self.sender.send(Err(failure(first.code.name, &message))).ok();
+            self.sender.send(Some(Err(failure(first.code.name, &message)))).ok();
         }
+        self.sender.send(None).ok(); // likewise
     }
 }
 
