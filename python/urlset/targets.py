@@ -96,7 +96,7 @@ def _folder(root: Path) -> Found:
     found = Found()
     manifest = _manifest(root)
     base = manifest.get("sitemap_url")
-    retired = set(manifest.get("retired") or ())
+    retired = {name for name in _list(manifest, "retired") if isinstance(name, str)}
     files: dict[str, Item] = {}
     for path in _walk(root):
         name = path.relative_to(root).as_posix()
@@ -117,19 +117,19 @@ def _folder(root: Path) -> Found:
     shown = {item.path for item in indexes} | listed
     found.items[:0] = [item for item in indexes if item.path not in listed]
     for name, item in files.items():
-        if item.path in shown:
-            continue
+        if item.path in shown or name in retired:
+            continue  # retired: kept for crawlers that hold an old index, no part of the set
         if name.endswith((".txt", ".txt.gz")) and kinds.get(name) != "text":
             continue  # robots.txt and its kind
         if kinds.get(name) == "other" and "sitemap" not in item.path.name.lower():
             continue
-        if indexes and name not in retired and kinds.get(name) in ("urlset", "text"):
+        if indexes and kinds.get(name) in ("urlset", "text"):
             message = "no index in this folder lists it"
             found.problems.append(("index.unlisted_file", name, 0, 0, item.url, message))
         found.items.append(item)
     found.shards = {
         shard["path"]: shard
-        for shard in manifest.get("shards") or ()
+        for shard in _list(manifest, "shards")
         if isinstance(shard, dict) and isinstance(shard.get("path"), str)
     }
     if not found.items:
@@ -151,6 +151,11 @@ def _manifest(root: Path) -> dict[str, Any]:
     except (OSError, ValueError):
         return {}  # any producer's folder
     return manifest if isinstance(manifest, dict) else {}
+
+
+def _list(manifest: dict[str, Any], name: str) -> list[Any]:
+    value = manifest.get(name)
+    return value if isinstance(value, list) else []
 
 
 def _children(

@@ -162,6 +162,18 @@ def test_unlisted_files_are_noted_retired_ones_are_not(tmp_path: Path) -> None:
     manifest = {"manifest": 1, "sitemap_url": f"{HOST}/", "retired": ["old.xml.gz"]}
     (root / ".urlset" / "manifest.json").write_text(json.dumps(manifest))
     assert urlset.verify(root).counts == {}
+    assert urlset.read(root).read_all()["loc"].to_pylist() == [f"{HOST}/1", f"{HOST}/2"]
+
+
+@pytest.mark.parametrize(
+    "manifest", ["", "[]", "{", '{"retired": 1, "shards": {}}', '{"retired": [[]], "shards": [1]}']
+)
+def test_a_broken_manifest_is_no_manifest(tmp_path: Path, manifest: str) -> None:
+    root = folder(tmp_path)
+    (root / ".urlset").mkdir()
+    (root / ".urlset" / "manifest.json").write_text(manifest)
+    assert urlset.verify(root).counts == {}
+    assert urlset.diff(root, root).read_all().num_rows == 0
 
 
 def test_duplicates_across_files_and_on_disk(tmp_path: Path) -> None:
