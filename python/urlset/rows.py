@@ -161,7 +161,7 @@ def write(rows: Rows, path: str, format: str | None = None) -> int:
 
 def _write(rows: Rows, file: BinaryIO, kind: str) -> int:
     writers: dict[str, Callable[[BinaryIO, pa.Schema], Any]] = {
-        "parquet": _parquet,
+        "parquet": _Parquet,
         "csv": _csv,
         "jsonl": _JsonLines,
         "arrow": _arrow,
@@ -177,12 +177,46 @@ def _write(rows: Rows, file: BinaryIO, kind: str) -> int:
     return count
 
 
-def _parquet(file: BinaryIO, schema: pa.Schema) -> Any:
-    import pyarrow.parquet as pq
+class _Parquet:
+    """Row groups of some 128 Ki rows or 64 MiB: small ones make slow files."""
 
-    # URLs do not repeat, shards and words do
-    repeated = [name for name in ("shard", "changefreq", "change") if name in schema.names]
-    return pq.ParquetWriter(file, schema, compression="zstd", use_dictionary=repeated)  # type: ignore[arg-type]
+    def __init__(self, file: BinaryIO, schema: pa.Schema) -> None:
+        import pyarrow.parquet as pq
+
+        # URLs do not repeat, shards and words do
+        repeated = [name for name in ("shard", "changefreq", "change") if name in schema.names]
+        self._schema = schema
+        self._writer = pq.ParquetWriter(
+            file,
+            schema,
+            compression="zstd",
+            use_dictionary=repeated,  # type: ignore[arg-type]
+        )
+        self._batches: list[pa.RecordBatch] = []
+        self._rows = self._bytes = 0
+
+    def __enter__(self) -> _Parquet:
+        return self
+
+    def __exit__(self, error: object, *_: object) -> None:
+        if error is None:
+            self._flush()
+        self._writer.close()
+
+    def write_batch(self, batch: pa.RecordBatch) -> None:
+        self._batches.append(batch)
+        self._rows += batch.num_rows
+        self._bytes += batch.nbytes
+        if self._rows >= 1 << 17 or self._bytes >= 64 << 20:
+            self._flush()
+
+    def _flush(self) -> None:
+        import pyarrow as pa
+
+        if self._batches:
+            table = pa.Table.from_batches(self._batches, self._schema)
+            self._writer.write_table(table, row_group_size=max(self._rows, 1))
+        self._batches, self._rows, self._bytes = [], 0, 0
 
 
 def _csv(file: BinaryIO, schema: pa.Schema) -> Any:
