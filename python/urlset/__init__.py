@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 from ._core import __version__
 from .announce import announce  # the function, which imports its modules when it is called
 from .build import build
+from .diff import diff
 from .errors import (
     AnnounceError,
     ConfigError,
@@ -14,7 +15,9 @@ from .errors import (
     PublishError,
     RejectLimitError,
 )
+from .read import read
 from .report import Report
+from .verify import verify
 
 if TYPE_CHECKING:
     from .announce import AnnounceReport
@@ -32,6 +35,9 @@ __all__ = [
     "__version__",
     "announce",
     "build",
+    "diff",
+    "read",
+    "verify",
 ]
 
 

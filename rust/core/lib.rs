@@ -14,6 +14,7 @@
 
 pub mod config;
 pub mod error;
+pub mod parse;
 pub mod pipeline;
 pub mod read;
 pub mod render;
@@ -21,5 +22,6 @@ pub mod shard;
 pub mod simd;
 pub mod unique;
 pub mod write;
+
 
 pub use error::{Error, Kind, Position, Result};
