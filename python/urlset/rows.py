@@ -190,7 +190,7 @@ class _Parquet:
             file,
             schema,
             compression="zstd",
-            use_dictionary=repeated,  # type: ignore[arg-type]
+            use_dictionary=repeated,
         )
         self._batches: list[pa.RecordBatch] = []
         self._rows = self._bytes = 0
@@ -228,7 +228,7 @@ def _csv(file: BinaryIO, schema: pa.Schema) -> Any:
 def _arrow(file: BinaryIO, schema: pa.Schema) -> Any:
     import pyarrow as pa
 
-    return pa.ipc.new_file(file, schema)  # type: ignore[arg-type]
+    return pa.ipc.new_file(file, schema)
 
 
 class _JsonLines:

@@ -23,5 +23,4 @@ pub mod simd;
 pub mod unique;
 pub mod write;
 
-
 pub use error::{Error, Kind, Position, Result};

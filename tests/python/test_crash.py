@@ -147,7 +147,9 @@ def test_a_disk_that_fails_at_any_call(tmp_path: Path, catalogs, layout) -> None
 def kill_at_random(tmp_path: Path, catalogs, layout: tuple[str, ...], times: int) -> None:
     old, before, new, after = catalogs
     out = tmp_path / "out"
+    started = time.monotonic()
     assert urlset(*arguments(old, out, layout)).status == 0
+    whole = time.monotonic() - started
     source, wanted, live = new, after, before
     killed = 0
     for seed in range(times):
@@ -156,7 +158,7 @@ def kill_at_random(tmp_path: Path, catalogs, layout: tuple[str, ...], times: int
             [sys.executable, "-m", "urlset", *arguments(source, out, layout), "--quiet"],
             stderr=subprocess.DEVNULL,
         )
-        time.sleep(random.uniform(0.05, 0.4))
+        time.sleep(random.uniform(0.2, 0.9) * whole)
         process.kill()
         killed += process.wait() == -signal.SIGKILL
         urls = live_urls(out)
@@ -167,7 +169,7 @@ def kill_at_random(tmp_path: Path, catalogs, layout: tuple[str, ...], times: int
         no_litter(out)
         live = wanted
         source, wanted = (old, before) if source is new else (new, after)
-    assert killed > times / 4
+    assert killed >= times / 5
 
 
 def test_killed_at_a_few_random_moments(tmp_path: Path, catalogs) -> None:

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from conftest import SITE, read_index, read_set
-
 import urlset as package
+from conftest import SITE, read_index, read_set
 from urlset import ConfigError, Report
 
 
@@ -83,7 +82,8 @@ def test_changefreq(out: Path, schema) -> None:
 
 def test_priority(out: Path, schema) -> None:
     values = {
-        "0": "0.0", "1": "1.0", "0.5": "0.5", ".5": "0.5", "1.": "1.0", "0.25": "0.3", "0.05": "0.1",
+        "0": "0.0", "1": "1.0", "0.5": "0.5", ".5": "0.5", "1.": "1.0",
+        "0.25": "0.3", "0.05": "0.1",
         "0.04999": "0.0", "0.95": "1.0", "1.0000": "1.0", "+0.5": None, "1.01": "", "-0.1": "",
         "1.00000000000000001": "", "nan": "", "inf": "", "high": "", "0,5": "", "": "", "0x1": "",
         "٠.٥": "", "0.5.5": "", "--1": "",
@@ -118,7 +118,8 @@ def test_a_senseless_field_is_left_out_or_rejects_its_row(out: Path) -> None:
     with (out / ".urlset/rejects.csv").open(newline="") as file:
         found = [(r["row"], r["column"], r["code"], r["value"]) for r in csv.DictReader(file)]
     assert found == [
-        ("1", "lastmod", "lastmod.invalid", "2024"), ("3", "lastmod", "lastmod.invalid", "0000-00-00"),
+        ("1", "lastmod", "lastmod.invalid", "2024"),
+        ("3", "lastmod", "lastmod.invalid", "0000-00-00"),
     ]  # fmt: skip
     for column, value in (("changefreq", "often"), ("priority", "7")):
         report = build(column, [value, ""], out, on_bad_field="reject")
