@@ -122,10 +122,10 @@ def test_quotes(out: Path) -> None:
         (f'{SITE}/1,x\n{SITE}/2,"a" b\n{SITE}/3,c\n', "csv.after_quote", 2),
         (f'{SITE}/1,x\n{SITE}/2,"a\n{SITE}/3,c\n', "csv.unclosed_quote", 2),
         (f'{SITE}/1,"\n\n\n"\n\n"{SITE}/2', "csv.unclosed_quote", 2),
-        (f'{SITE}/1,x\n{SITE}/2,{"x" * (1 << 20)}y\n', "csv.cell_too_long", 2),
+        (f"{SITE}/1,x\n{SITE}/2,{'x' * (1 << 20)}y\n", "csv.cell_too_long", 2),
         (f'{SITE}/1,x\n{SITE}/2,"{"x" * (1 << 20)}y"\n', "csv.cell_too_long", 2),
         (f'{SITE}/1,x\n{SITE}/2,"{"x" * (60 << 20)}"\n', "csv.cell_too_long", 2),
-        (f'{SITE}/1,x\n{SITE}/2,{"x" * (60 << 20)}\n', "csv.cell_too_long", 2),
+        (f"{SITE}/1,x\n{SITE}/2,{'x' * (60 << 20)}\n", "csv.cell_too_long", 2),
     ],
 )
 def test_what_ends_the_run(out: Path, rows: str, code: str, row: int) -> None:
@@ -137,7 +137,9 @@ def test_what_ends_the_run(out: Path, rows: str, code: str, row: int) -> None:
 
 
 def test_the_row_of_a_fault_far_into_the_file(out: Path) -> None:
-    rows = [f'{SITE}/{i},"x ""{i}""\n27"\n' if i % 2 else f'{SITE}/{i},27"\n' for i in range(50_000)]
+    rows = [
+        f'{SITE}/{i},"x ""{i}""\n27"\n' if i % 2 else f'{SITE}/{i},27"\n' for i in range(50_000)
+    ]
     data = "url,name\n" + "".join(rows) + f'{SITE}/x,"a" b\n'
     ended = build(data.encode(), out)
     assert ended.status == 3 and "row 50001:" in ended.err

@@ -73,7 +73,11 @@ def test_zones(out: Path) -> None:
 def test_changefreq(out: Path, schema) -> None:
     seven = ["always", "hourly", "daily", "weekly", "monthly", "yearly", "never"]
     assert written("changefreq", [*seven, "", "often", "1"], out) == [*seven, "", "", ""]
-    assert written("changefreq", ["Daily", " weekly ", "NEVER"], out) == ["daily", "weekly", "never"]
+    assert written("changefreq", ["Daily", " weekly ", "NEVER"], out) == [
+        "daily",
+        "weekly",
+        "never",
+    ]
     schema(out / "sitemap-00001.xml.gz")
 
 

@@ -153,7 +153,11 @@ def test_strict(out: Path) -> None:
 
 def test_templates(out: Path) -> None:
     table = pa.table(
-        {"slug": ["a b/c", "ü&?#%", "..", None], "path": ["x/y", "/ü/", "a", "b"], "id": [1, 2, 3, 4]}
+        {
+            "slug": ["a b/c", "ü&?#%", "..", None],
+            "path": ["x/y", "/ü/", "a", "b"],
+            "id": [1, 2, 3, 4],
+        }
     )
     options = {"site": SITE, "out": out, "max_rejects": "50%"}
     package.build(table, loc_template=SITE + "/{path:raw}/{slug}-{id}", **options)
