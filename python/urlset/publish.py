@@ -251,8 +251,11 @@ def read_state(path: Path) -> dict[str, Any] | None:
         version = content["manifest"]
         if not isinstance(version, int):
             raise TypeError("version")
-        _check_shape(content)
-    except (ValueError, KeyError, TypeError, RecursionError):
+        if version <= VERSION:
+            if path.name == JOURNAL and not {"moves", "remove", "new"} <= content.keys():
+                raise KeyError("moves")
+            _check_shape(content)
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise PublishError(
             f"{path}: is damaged; remove it to build everything anew (shards of the former build"
             " that the new one does not replace then stay)",
@@ -267,19 +270,19 @@ def read_state(path: Path) -> dict[str, Any] | None:
 
 
 def _check_shape(content: dict[str, Any]) -> None:
-    """The parts that are used are there and of their types."""
+    """The parts that are used are there and of their types, and no path leads out."""
     for holder in (content, content.get("new", {})):
+        paths: list[Any] = []
         for kind in ("shards", "indexes"):
-            for entry in holder.get(kind, ()):
-                if not isinstance(entry["path"], str):
-                    raise TypeError("path")
-        for paths in (holder.get("retired", ()), holder.get("moves", ()), holder.get("remove", ())):
-            if not all(isinstance(path, str) for path in paths):
-                raise TypeError("paths")
-    if "moves" in content:
-        files = [*files_of(content["new"]), *content["remove"]]
-        if not isinstance(files, list):
-            raise TypeError("new")
+            paths += [entry["path"] for entry in holder.get(kind, ())]
+        for kind in ("retired", "moves", "remove"):
+            paths += holder.get(kind, ())
+        for path in paths:
+            if not isinstance(path, str):
+                raise TypeError("path")
+            inside(Path(), path)
+        if type(holder.get("urls", 0)) is not int:
+            raise TypeError("urls")
 
 
 def write_synced(path: Path, text: str) -> None:
