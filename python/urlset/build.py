@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from . import _core
 from .config import Options, SetTable, load, make_options, make_sets, parse_percent
 from .errors import DataError, Error, PublishError, RejectLimitError
+from .feed import deliver_feed, recover_feed, stage_feed
 from .gzip import encoder
 from .index import Sitemap, render_indexes
 from .publish import VERSION, Publication, inside
@@ -133,6 +134,9 @@ class Build:
         inputs = [feeds(table.input, table.options) for table in sets]
         with Publication(out, state) as publication:
             manifest = publication.manifest()
+            recovered = {"publish.recovered": int(publication.recovered)}
+            recovered["changes.recovered"] = int(recover_feed(publication) is not None)
+            self.report.warnings += warnings_of({c: n for c, n in recovered.items() if n})
             live = self._live(manifest, out, _fingerprint(sets))
             started = time.monotonic()
             try:
@@ -145,11 +149,18 @@ class Build:
             moves = list(dict.fromkeys(shard.path for shard in self.report.shards if shard.changed))
             moves += self._stage_indexes(sets, publication, new)
             self.report.timings["build"] = round(time.monotonic() - started, 4)
+            if options.verify_staged:
+                self._verify(options, publication, new)
+            if options.changes is not None:
+                changed = {shard.path for shard in self.report.shards if shard.changed}
+                stage_feed(publication, manifest, new, changed, Path(options.changes))
             if options.dry_run:
                 return
             started = time.monotonic()
             publication.publish(moves, new)
             self.report.published = True
+            if options.changes is not None:
+                deliver_feed(publication, Path(options.changes))
             self.report.timings["publish"] = round(time.monotonic() - started, 4)
 
     def _build_set(
@@ -241,6 +252,41 @@ class Build:
                 f"{report.urls:,} URLs where {former:,} are live, more than {options.max_shrink}"
                 " fewer: is the input whole? (--max-shrink 100% publishes all the same)",
                 code="publish.shrank",
+            )
+
+    def _verify(self, options: Options, publication: Publication, manifest: dict[str, Any]) -> None:
+        """Reads the whole set, staged or live, with the parser of ``urlset verify``."""
+        from .targets import Item
+        from .verify import verify_files
+
+        started = time.monotonic()
+        staged = {shard.path for shard in self.report.shards if shard.changed}
+        items = []
+        indexes = {index["path"] for index in manifest["indexes"]}
+        for entry in manifest["indexes"] + manifest["shards"]:
+            path = entry["path"]
+            place = inside(publication.staging, path)
+            if path not in staged and not place.exists():
+                place = inside(publication.out, path)
+            items.append(Item(place, path, manifest["sitemap_url"] + path, path not in indexes))
+        found = verify_files(items, duplicates=False)
+        self.report.timings["verify"] = round(time.monotonic() - started, 4)
+        # what the options ask for is no fault of the files
+        asked = set() if options.hosts == "same" else {"loc.other_host", "loc.cross_host"}
+        asked |= {"index.other_host"} if options.add_sitemap else set()
+        wrong = [p for p in found.problems if p.severity == "error" and p.code not in asked]
+        if wrong:
+            problem = wrong[0]
+            raise PublishError(
+                f"{problem.file}: {problem.message} [{problem.code}]; nothing was published; this"
+                " is a defect of urlset or of the disk, please report it",
+                code="verify.staged",
+            )
+        if found.urls != self.report.urls:
+            raise PublishError(
+                f"{found.urls:,} URLs were read back where {self.report.urls:,} were written;"
+                " nothing was published; please report this",
+                code="verify.staged",
             )
 
     def _stage_indexes(

@@ -156,6 +156,11 @@ class Options:
     threads: int | None = _option(
         None, "Run", "Threads that render and compress [cores].", metavar="N"
     )
+    changes: str | os.PathLike[str] | None = _option(
+        None, "Run", "Write which URLs were added, changed, removed, .csv, .jsonl or .parquet "
+        "(needs --duplicates drop or fail).", metavar="PATH",
+    )  # fmt: skip
+    verify_staged: bool = _option(False, "Run", "Read and check the whole set before it goes live.")
     dry_run: bool = _option(False, "Run", "Do all but publish.")
 
     def checked(self) -> Options:
@@ -176,6 +181,18 @@ class Options:
                     code="config.choice",
                 )
         check_name(self.name)
+        if self.changes is not None:
+            if self.duplicates == "keep":
+                raise ConfigError(
+                    "changes: where duplicates are kept, a new URL in one shard may stand in"
+                    " another already; drop them (--duplicates drop)",
+                    code="config.changes",
+                )
+            if not os.fspath(self.changes).endswith((".csv", ".jsonl", ".parquet")):
+                raise ConfigError(
+                    f"changes: {os.fspath(self.changes)!r} ends in none of .csv, .jsonl, .parquet",
+                    code="config.changes",
+                )
         self.max_rejects_json()
         parse_percent("max_shrink", self.max_shrink)
         if not 1 <= self.max_sitemaps <= MAX_SITEMAPS:
@@ -304,6 +321,8 @@ class BuildOptions(TypedDict, total=False):
     encoding: str | None
     max_cell: int
     threads: int | None
+    changes: str | os.PathLike[str] | None
+    verify_staged: bool
     dry_run: bool
 
 
@@ -393,7 +412,7 @@ def load(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]], tuple[str, .
         raise ConfigError(f"{path}: write [[set]] with two brackets", code="config.toml")
     inputs = _inputs(data.pop("input", ()), path)
     for table in (data, *sets):
-        for key in ("out", "state", "rejects"):
+        for key in ("out", "state", "rejects", "changes"):
             if isinstance(table.get(key), str):
                 table[key] = str(path.parent / table[key])
     for table in sets:

@@ -47,6 +47,8 @@ class Publication:
         self.out = out
         self.state = state if state is not None else out / ".urlset"
         self.staging = self.state / STAGING
+        #: a build was found that had been killed during its publication, and was completed
+        self.recovered = False
         self._lock: int | None = None
 
     def __enter__(self) -> Publication:
@@ -118,6 +120,7 @@ class Publication:
         journal = read_state(self.state / JOURNAL)
         if journal is not None:
             self._complete(journal)
+            self.recovered = True
 
     def _clean(self) -> None:
         if self.staging.is_symlink():

@@ -19,9 +19,8 @@ from pathlib import Path
 import pexpect
 import pytest
 import tomli_w
-from conftest import SITE, read_set, urlset
-
 import urlset as package
+from conftest import SITE, read_set, urlset
 from urlset.cli.build import build as command
 from urlset.config import BuildOptions, Options
 
