@@ -19,9 +19,8 @@ from pathlib import Path
 import pexpect
 import pytest
 import tomli_w
-from conftest import SITE, read_set, urlset
-
 import urlset as package
+from conftest import SITE, read_set, urlset
 from urlset.cli.build import build as command
 from urlset.config import BuildOptions, Options
 
@@ -144,9 +143,7 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("args", "status", "code"), CASES, ids=lambda v: " ".join(v) if v is list else None
-)
+@pytest.mark.parametrize(("args", "status", "code"), CASES, ids=str)
 def test_json_in_every_case(catalog: Path, args: list[str], status: int, code: str | None) -> None:
     common = ["--site", SITE, *([] if "--out" in args else ["--out", "out"]), "--json"]
     ended = urlset("build", *args, *common, "-", cwd=catalog.parent)

@@ -6,9 +6,8 @@ import csv
 from pathlib import Path
 
 import pytest
-from conftest import SITE, read_bytes, read_index, read_set, urlset
-
 import urlset as package
+from conftest import SITE, read_bytes, read_index, read_set, urlset
 from urlset import ConfigError
 from urlset.index import Sitemap, render_indexes
 

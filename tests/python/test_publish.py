@@ -18,9 +18,8 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
-from conftest import SITE, Ended, files, read_index, read_set, urlset
-
 import urlset as package
+from conftest import SITE, Ended, files, read_index, read_set, urlset
 from urlset import PublishError
 
 

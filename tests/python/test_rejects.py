@@ -9,9 +9,8 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from conftest import SITE, read_set, urlset
-
 import urlset as package
+from conftest import SITE, read_set, urlset
 from urlset import DataError, RejectLimitError, Report
 
 
@@ -230,7 +229,8 @@ def test_where(out: Path, tmp_path: Path) -> None:
         "flag!=true": [1, 2], "flag=": [2], "count=1": [0], "count=-5": [3], "count!=0": [0, 2, 3],
         "count=": [2], "big=18446744073709551615": [0], "share=0.5": [0], "share=.50": [0],
         "share=1": [1], "share=100000000000000000000": [3], "price=150": [0], "price=150.0": [0],
-        "cents=1.5": [0], "cents=1.50": [0], "cents=0": [1], "cents=-5.05": [3], "cents!=01.5": [1, 2, 3],
+        "cents=1.5": [0], "cents=1.50": [0], "cents=0": [1], "cents=-5.05": [3],
+        "cents!=01.5": [1, 2, 3],
         "day=2024-01-02": [1], "day!=": [0, 1, 3],
     }.items():  # fmt: skip
         assert kept(condition) == rows, condition

@@ -16,9 +16,8 @@ import pyarrow.csv as pacsv
 import pyarrow.dataset as pads
 import pyarrow.parquet as pq
 import pytest
-from conftest import SITE, files, read_set, urlset
-
 import urlset as package
+from conftest import SITE, files, read_set, urlset
 from urlset import ConfigError, DataError, InputError
 
 N = 5_000

@@ -10,12 +10,11 @@ from urllib.parse import quote, urljoin
 
 import pyarrow as pa
 import pytest
+import urlset as package
 from conftest import SITE, read_bytes, read_index, read_set
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from lxml import etree
-
-import urlset as package
 from urlset import ConfigError, Report
 
 
@@ -95,7 +94,8 @@ def test_every_control_character(out: Path) -> None:
         ("\uff45xample.example", "example.example"), ("xn--bcher-kva.example", None),
         ("192.0.2.1", None), ("[2001:db8::1]", None), ("[::ffff:192.0.2.1]", None),
         ("xn--a.example", "loc.host"), ("a\u202eb.example", "loc.host"),
-        ("1.2.3.999", "loc.host"), ("[::g]", "loc.host"), ("-.example", None), ("a_b.example", None),
+        ("1.2.3.999", "loc.host"), ("[::g]", "loc.host"), ("-.example", None),
+        ("a_b.example", None),
         ("x" * 63 + ".example", None), ("x" * 64 + ".example", "loc.host"),
     ],
 )  # fmt: skip
