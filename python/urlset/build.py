@@ -100,12 +100,18 @@ class Build:
             self.report.error = {"code": error.code, "message": str(error)}
             raise
         except KeyboardInterrupt:
-            self.report.error = {"code": "interrupted", "message": "stopped by a signal"}
+            if self.report.published:
+                self._stopped("stopped, but all was published")
+            elif self.report.error is None:
+                self._stopped("stopped; nothing was published")
             raise
         finally:
             self.report.seconds = round(time.monotonic() - self._started, 3)
             usage = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
             self.report.peak_rss = usage if sys.platform == "darwin" else usage * 1024
+
+    def _stopped(self, message: str) -> None:
+        self.report.error = {"code": "interrupted", "message": message}
 
     def _sets(self, sources: Sequence[Any], given: dict[str, Any], config: Any) -> list[SetTable]:
         """What is to be built: the sets of a ``urlset.toml``, or one."""
@@ -157,7 +163,12 @@ class Build:
             if options.dry_run:
                 return
             started = time.monotonic()
-            publication.publish(moves, new)
+            try:
+                publication.publish(moves, new)
+            except KeyboardInterrupt:
+                if publication.pending():
+                    self._stopped("stopped while publishing: the next build completes it")
+                raise
             self.report.published = True
             if options.changes is not None:
                 deliver_feed(publication, Path(options.changes))

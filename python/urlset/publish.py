@@ -24,7 +24,8 @@ import json
 import os
 import shutil
 import signal
-from collections.abc import Iterable, Iterator
+import threading
+from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -76,9 +77,9 @@ class Publication:
 
     def __exit__(self, *_: object) -> None:
         try:
-            # a journal still needs what is staged; else a failed build leaves nothing, and what
-            # cannot be removed now is left to the next build
-            if not (self.state / JOURNAL).exists():
+            # a failed build leaves nothing; whoever cannot remove it now leaves it to the next.
+            # Once there is a journal, the next build needs what is staged to complete it.
+            if not self.pending():
                 shutil.rmtree(self.staging, ignore_errors=True)
         finally:
             self._release()
@@ -106,6 +107,10 @@ class Publication:
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None
+
+    def pending(self) -> bool:
+        """Whether a publication was begun that the next build will complete."""
+        return (self.state / JOURNAL).exists()
 
     def manifest(self) -> dict[str, Any] | None:
         """The manifest of what is live, or None for a first build.
@@ -309,12 +314,22 @@ def sync_folder(folder: Path) -> None:
 @contextlib.contextmanager
 def _undisturbed() -> Iterator[None]:
     """Holds back SIGINT and SIGTERM for the milliseconds that the renames take."""
-    held: Iterable[signal.Signals] = (signal.SIGINT, signal.SIGTERM)
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, held)
+    if threading.current_thread() is not threading.main_thread():
+        yield  # Python's handlers run in the main thread only
+        return
+    # a mask of this thread would not do: another thread takes the signal, this one the exception
+    came: list[int] = []
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    held = [number for number, handler in before.items() if handler is not None]
+    for number in held:
+        signal.signal(number, lambda number, _: came.append(number))
     try:
         yield
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        for number in held:
+            signal.signal(number, before[number])
+        for late in came[:1]:
+            signal.raise_signal(late)
 
 
 @contextlib.contextmanager

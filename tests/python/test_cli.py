@@ -67,7 +67,7 @@ def test_signals(catalog: Path, out: Path, number: int, format: str, send: bytes
     status, seconds, text, err = stop(args, number, send=send)
     assert (status, seconds < 0.5) == (128 + number, True), (status, seconds)
     assert json.loads(text)["error"]["code"] == "interrupted"
-    assert err.count(b"\n") <= 1 and b"Traceback" not in err
+    assert err.startswith(b"urlset: stopped") and err.count(b"\n") == 1
     assert {path: path.read_bytes() for path in out.glob("*.xml*")} == before
     assert urlset("build", catalog, "--site", SITE, "--out", out).status == 0
     known = {"manifest.json", "lock"}
@@ -80,7 +80,7 @@ def test_a_signal_while_rows_flow(tmp_path: Path, out: Path) -> None:
     args = ["build", big, "--site", SITE, "--out", out, "--max-urls", 1000]
     status, seconds, _, err = stop(args, signal.SIGTERM, wait=0.6)
     assert (status, seconds < 0.5) == (143, True), (status, seconds)
-    assert err == b"urlset: stopped; nothing was published\n"
+    assert err.startswith(b"urlset: stopped") and err.count(b"\n") == 1
     assert not list(out.glob("*.xml*"))
 
 
@@ -143,9 +143,7 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("args", "status", "code"), CASES, ids=lambda v: " ".join(v) if v is list else None
-)
+@pytest.mark.parametrize(("args", "status", "code"), CASES, ids=str)
 def test_json_in_every_case(catalog: Path, args: list[str], status: int, code: str | None) -> None:
     common = ["--site", SITE, *([] if "--out" in args else ["--out", "out"]), "--json"]
     ended = urlset("build", *args, *common, "-", cwd=catalog.parent)

@@ -12,6 +12,7 @@ import signal
 import stat
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from importlib import import_module
@@ -220,27 +221,29 @@ class Killed(BaseException):
     """What a kill is to a test: nothing handles it."""
 
 
-def die_after(patch: pytest.MonkeyPatch, calls: int) -> None:
-    """Lets a build die at one of its renames or removals, and clean up nothing."""
+def die_after(patch: pytest.MonkeyPatch, calls: int, death: type[BaseException]) -> None:
+    """Lets a build die at one of its renames or removals; a killed one cleans up nothing."""
     left = [calls]
 
     def dying(method):
         def call(self: Path, *args: object, **kwargs: object) -> object:
             left[0] -= 1
             if left[0] < 0:
-                raise Killed
+                raise death
             return method(self, *args, **kwargs)
 
         return call
 
     for name in ("replace", "unlink"):
         patch.setattr(Path, name, dying(getattr(Path, name)))
-    patch.setattr("shutil.rmtree", lambda *_, **__: None)
+    if death is Killed:
+        patch.setattr("shutil.rmtree", lambda *_, **__: None)
     patch.setattr(import_module("urlset.build").Build, "_keep_rejects", lambda *_: None)
 
 
-def test_a_kill_at_every_step_of_the_publication(
-    tmp_path: Path, out: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("death", [Killed, KeyboardInterrupt, OSError])
+def test_an_end_at_every_step_of_the_publication(
+    tmp_path: Path, out: Path, monkeypatch: pytest.MonkeyPatch, death: type[BaseException]
 ) -> None:
     """Before the journal the former set is live; from then on the next build completes it."""
     options = {"site": SITE, "max_urls": 100, "max_shrink": "100%"}
@@ -252,10 +255,10 @@ def test_a_kill_at_every_step_of_the_publication(
         package.build(large, out=target, **options)
         former = files(target)
         with monkeypatch.context() as patch:
-            die_after(patch, step)
+            die_after(patch, step, death)
             try:
                 package.build(small, out=target, **options)
-            except Killed:
+            except (Killed, KeyboardInterrupt, PublishError):
                 pass
             else:
                 break
@@ -386,3 +389,29 @@ def test_a_dry_run_publishes_nothing(tmp_path: Path, out: Path) -> None:
     assert (ended.status, report["published"], report["urls"]) == (0, False, 300)
     assert files(out) == before and litter(out / ".urlset") == []
     assert len(read_index(out / "sitemap.xml")) == 3
+
+
+def test_a_signal_between_two_renames_waits_for_the_last(
+    tmp_path: Path, out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where another thread of the process takes it."""
+    idle = threading.Event()
+    other = threading.Thread(target=idle.wait)
+    other.start()
+    replace = Path.replace
+
+    def slow(self: Path, target: Path) -> Path:
+        if self.name == "sitemap-00002.xml.gz":
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(0.05)
+        return replace(self, target)
+
+    monkeypatch.setattr(Path, "replace", slow)
+    with pytest.raises(KeyboardInterrupt):
+        package.build(catalog(tmp_path, 500), site=SITE, out=out, max_urls=100)
+    idle.set()
+    other.join()
+    assert whole(out) == 500
+    monkeypatch.undo()
+    package.build(catalog(tmp_path, 490), site=SITE, out=out, max_urls=100)
+    assert whole(out) == 490 and litter(out / ".urlset") == []

@@ -167,7 +167,9 @@ def _signals(run: Build, json_path: str | None) -> Iterator[None]:
     """SIGINT and SIGTERM end the command within half a second, whatever a stage waits for."""
 
     def leave(number: int) -> NoReturn:
-        run.report.error = {"code": "interrupted", "message": "stopped by a signal"}
+        if run.report.error is None:
+            run.report.error = {"code": "interrupted", "message": "stopped by a signal"}
+        click.echo(f"urlset: {run.report.error['message']}", err=True)
         _write_json(run.report, json_path)
         # a source that does not return cannot be waited for; the next build cleans up
         os._exit(128 + number)
@@ -186,7 +188,8 @@ def _signals(run: Build, json_path: str | None) -> Iterator[None]:
     try:
         yield
     except _Stopped as stopped:
-        click.echo("urlset: stopped; nothing was published", err=True)
+        said = run.report.error or {"message": "stopped; nothing was published"}
+        click.echo(f"urlset: {said['message']}", err=True)
         _write_json(run.report, json_path)
         sys.stdout.flush()
         os._exit(stopped.status)
