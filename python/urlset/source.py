@@ -81,6 +81,13 @@ def _path_feeds(path: str, options: Options) -> Iterable[Feed]:
     if "://" in path:
         yield _uri_feed(path, options)
         return
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        raise InputError(
+            f"{path!r}: a file whose name is not UTF-8; rename it, or give it as standard input",
+            code="input.name",
+        ) from None
     place = Path(path)
     if place.is_dir():
         yield from _folder_feeds(place, options)

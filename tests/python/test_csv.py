@@ -226,6 +226,15 @@ def test_two_columns_of_one_name_that_nobody_needs(out: Path) -> None:
     assert ended.status == 2 and "[column.ambiguous]" in ended.err
 
 
+def test_a_file_whose_name_is_not_utf_8(tmp_path: Path, out: Path) -> None:
+    path = os.fsencode(tmp_path) + b"/\xff.csv"
+    Path(os.fsdecode(path)).write_text(text())
+    for given in (os.fsdecode(path), f"{tmp_path}/*.csv"):
+        ended = urlset("build", given, "--site", SITE, "--out", out)
+        assert (ended.status, ended.err.count("\n")) == (3, 1), ended
+        assert "[input.name]" in ended.err
+
+
 def test_no_such_file_and_no_permission(tmp_path: Path, out: Path) -> None:
     ended = urlset("build", tmp_path / "none.csv", "--site", SITE, "--out", out)
     assert ended.status == 3 and "No such file" in ended.err and not out.exists()

@@ -6,7 +6,7 @@ import csv
 import re
 import string
 from pathlib import Path
-from urllib.parse import quote, urljoin
+from urllib.parse import quote
 
 import pyarrow as pa
 import pytest
@@ -217,9 +217,23 @@ def test_a_site_that_is_none(wrong: str, out: Path) -> None:
 KEPT = string.ascii_letters + string.digits + "-._~!$&'()*+,;=:@/?"
 
 
+def without_dots(path: str) -> str:
+    """RFC 3986, section 5.2.4, for an absolute path."""
+    kept: list[str] = []
+    *folders, last = path.split("/")[1:]
+    for segment in folders:
+        if segment == "..":
+            del kept[-1:]
+        elif segment != ".":
+            kept.append(segment)
+    if last == "..":
+        del kept[-1:]
+    return "/" + "/".join([*kept, "" if last in (".", "..") else last])
+
+
 def model(raw: str) -> str:
     """The rules, plainly and slowly, for a URL of the site or a path of it."""
-    raw = raw.strip(" \t\r\n\f")
+    raw = raw.strip(" \t\r\n")
     if raw == "":
         return "loc.empty"
     if re.search(r"[\x00-\x1f\x7f]", raw):
@@ -233,7 +247,7 @@ def model(raw: str) -> str:
     url = encode(before) + mark + encode(fragment)
     if url.startswith("/"):
         path, mark, rest = url.partition("?") if "?" in url.split("#")[0] else url.partition("#")
-        url = urljoin(f"{SITE}/", path) + mark + rest
+        url = SITE + without_dots(path) + mark + rest
     if len(url) < 12:
         return "loc.too_short"
     return "loc.too_long" if len(url) > 2047 else url

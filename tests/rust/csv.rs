@@ -103,7 +103,7 @@ fn cell() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    #![proptest_config(cases(1500))]
+    #![proptest_config(cases(800))]
 
     #[test]
     fn valid_text_reads_as_csv_core_reads_it(
@@ -301,7 +301,7 @@ fn hostile_row() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    #![proptest_config(cases(400))]
+    #![proptest_config(cases(250))]
 
     #[test]
     fn blocks_do_not_show_in_the_result(
