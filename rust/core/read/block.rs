@@ -57,11 +57,17 @@ impl Blocks {
     /// The next block in `buffer`, and whether it is the last, which may be empty: what the one
     /// before it left open is judged there. Not to be called after the last.
     pub fn next(&mut self, mut buffer: Vec<u8>, format: &Format) -> Result<(Vec<u8>, bool)> {
-        buffer.clear();
-        buffer.append(&mut self.carry);
+        // what a used buffer holds is written over, which costs less than to clear it
+        if buffer.len() < self.carry.len() {
+            buffer.resize(self.carry.len(), 0);
+        }
+        let mut filled = self.carry.len();
+        buffer[..filled].copy_from_slice(&self.carry);
+        self.carry.clear();
         let mut target = self.target;
         loop {
-            self.fill(&mut buffer, target)?;
+            self.fill(&mut buffer, filled, target)?;
+            filled = buffer.len();
             if self.ended {
                 return Ok((buffer, true));
             }
@@ -86,10 +92,10 @@ impl Blocks {
         }
     }
 
-    /// Reads until the buffer holds `target` bytes or the text ends.
-    fn fill(&mut self, buffer: &mut Vec<u8>, target: usize) -> Result<()> {
-        let mut n = buffer.len();
+    /// Reads behind the first `n` bytes until there are `target` or the text ends.
+    fn fill(&mut self, buffer: &mut Vec<u8>, mut n: usize, target: usize) -> Result<()> {
         if n >= target || self.ended {
+            buffer.truncate(n);
             return Ok(());
         }
         buffer.resize(target, 0);

@@ -173,6 +173,7 @@ impl Sink for Dir<'_> {
         let length = match self.encoder {
             Some(encoder) => {
                 buffer.clear();
+                buffer.reserve(usize::try_from(shard.bytes).unwrap_or_default());
                 buffer.extend_from_slice(header.as_bytes());
                 for piece in &shard.pieces {
                     buffer.extend_from_slice(piece.as_bytes());

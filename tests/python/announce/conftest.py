@@ -265,7 +265,8 @@ def tell_indexnow(site, engine, urls, **options):
 
 
 def sent(engine) -> list[str]:
-    return [url for asked in engine.asked for url in asked.json()["urlList"]]
+    # a request whose sender was killed may have arrived without its body
+    return [url for asked in engine.asked if asked.body for url in asked.json()["urlList"]]
 
 
 def changes_file(path: Path, rows: list[tuple[str, str]]) -> Path:
