@@ -160,9 +160,15 @@ fn stages(c: &mut Criterion) {
                 CsvOptions { delimiter: None, encoding: None, max_cell: 1 << 20, block: 512 << 10 };
             let source = Csv::new(path.to_str().unwrap(), options);
             let rejects = std::env::temp_dir().join("urlset-stages-rejects.csv");
-            run(&config, vec![Box::new(source)], &Nothing, rejects, &Progress::default())
-                .unwrap()
-                .urls
+            run(
+                &config,
+                vec![Box::new(source)],
+                &Nothing,
+                rejects,
+                &std::sync::Arc::new(Progress::default()),
+            )
+            .unwrap()
+            .urls
         });
     });
     group.finish();

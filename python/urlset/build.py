@@ -197,8 +197,12 @@ class Build:
                 live=json.dumps(live),
                 tick=tick,
             )
-        except Error:
-            self.report.rows += progress.rows
+        except Error as error:
+            known = getattr(error, "outcome", None)
+            if known is not None:  # which rows were rejected, where they were too many
+                self._add(json.loads(known))
+            else:
+                self.report.rows += progress.rows
             raise
         finally:
             for feed in inputs:
@@ -359,6 +363,7 @@ class Build:
             "sitemap_url": options.folder_url(),
             "config": _fingerprint(sets),
             "layout": options.layout,
+            "folder": publication.folder,
             "urls": self.report.urls,
             "shards": list(shards.values()),
             "indexes": [],

@@ -48,6 +48,8 @@ class Publication:
         self.out = out
         self.state = state if state is not None else out / ".urlset"
         self.staging = self.state / STAGING
+        #: the output folder as the state folder sees it: one state serves one output
+        self.folder = os.path.relpath(out, self.state)
         #: a build was found that had been killed during its publication, and was completed
         self.recovered = False
         self._lock: int | None = None
@@ -123,6 +125,13 @@ class Publication:
     def _recover(self) -> None:
         """Completes the publication of a build that was killed."""
         journal = read_state(self.state / JOURNAL)
+        for known in (self.manifest(), (journal or {}).get("new")):
+            if known is not None and known.get("folder", self.folder) != self.folder:
+                raise PublishError(
+                    f"{self.state}: is the state of another output folder ({known['folder']});"
+                    " choose another --state",
+                    code="state.other_folder",
+                )
         if journal is not None:
             self._complete(journal)
             self.recovered = True

@@ -42,6 +42,8 @@ pub struct Error {
     pub message: String,
     /// Where it happened.
     pub position: Position,
+    /// What became of the rows until then, where it is the rows that are to blame.
+    pub outcome: Option<Box<crate::write::manifest::Outcome>>,
     /// The error of the operating system or of a library behind it.
     pub source: Option<Box<dyn std::error::Error + Send + Sync>>,
 }
@@ -52,7 +54,14 @@ pub type Result<T> = std::result::Result<T, Error>;
 impl Error {
     /// An error of the given kind and code, without a position.
     pub fn new(kind: Kind, code: &'static str, message: impl Into<String>) -> Error {
-        Error { kind, code, message: message.into(), position: Position::default(), source: None }
+        Error {
+            kind,
+            code,
+            message: message.into(),
+            position: Position::default(),
+            outcome: None,
+            source: None,
+        }
     }
 
     /// Wrong configuration.

@@ -101,10 +101,10 @@ pub fn run(
     sources: Vec<Box<dyn Source>>,
     sink: &dyn Sink,
     rejects: PathBuf,
-    progress: &Progress,
+    progress: &Arc<Progress>,
 ) -> Result<Outcome> {
     let unique = (config.duplicates != Duplicates::Keep).then(Unique::new).transpose()?;
-    let rules = Rules::new(config, unique.as_ref().map(Unique::key))?;
+    let shared = Arc::new(Rules::new(config, unique.as_ref().map(Unique::key))?);
     let workers = config.workers();
     let buffers = workers * 2 + 2;
     let (buffer_tx, buffer_rx) = bounded(buffers);
@@ -119,12 +119,18 @@ pub fn run(
     let (pool_tx, pool_rx) = bounded::<Buffers>(buffers * 16);
 
     let result = thread::scope(|scope| {
-        let rules = &rules;
+        let rules = &*shared;
         let reader_events = event_tx.clone();
-        scope.spawn(move || {
-            let reader = Reader { config, rules, buffers: buffer_rx, work: work_tx, progress };
-            reader.read_all(sources, &reader_events);
-        });
+        let reader = Reader {
+            config: config.clone(),
+            rules: shared.clone(),
+            buffers: buffer_rx,
+            work: work_tx,
+            progress: progress.clone(),
+        };
+        // Not of the scope: a source that does not return must not hold an error back. The reader
+        // ends as soon as it does, since nobody takes its batches any more.
+        thread::spawn(move || reader.read_all(sources, &reader_events));
         for _ in 0..workers {
             let worker = Worker {
                 rules,
@@ -172,15 +178,15 @@ pub fn run(
 }
 
 /// The thread that reads.
-struct Reader<'r> {
-    config: &'r Config,
-    rules: &'r Rules,
+struct Reader {
+    config: Config,
+    rules: Arc<Rules>,
     buffers: Receiver<Vec<u8>>,
     work: Sender<Work>,
-    progress: &'r Progress,
+    progress: Arc<Progress>,
 }
 
-impl Reader<'_> {
+impl Reader {
     fn read_all(self, sources: Vec<Box<dyn Source>>, events: &Sender<(u64, Event)>) {
         let mut seq = 0;
         let mut spare = None;
@@ -203,8 +209,8 @@ impl Reader<'_> {
     ) -> Result<()> {
         let name = source.name().to_owned();
         let columns = source.open()?;
-        let (plan, chosen) = Plan::new(self.config, &columns).map_err(|e| e.in_input(&name))?;
-        check_constants(self.rules, &plan)?;
+        let (plan, chosen) = Plan::new(&self.config, &columns).map_err(|e| e.in_input(&name))?;
+        check_constants(&self.rules, &plan)?;
         source.select(&plan.columns);
         let input = Arc::new(Input { name, plan, chosen });
         let before = self.progress.bytes.load(Ordering::Relaxed);
@@ -503,7 +509,7 @@ impl Collector<'_> {
         {
             // 29% is 28.999999999999996 when it comes back from 0.29
             let percent = (most * 1e8).round() / 1e6;
-            return Err(too_many(&outcome, format!("{percent}%")));
+            return Err(too_many(&mut outcome, format!("{percent}%")));
         }
         Ok(outcome)
     }
@@ -550,7 +556,7 @@ fn check_fates(outcome: &Outcome) -> Result<()> {
     Err(Error::new(Kind::Output, "internal.fates", message))
 }
 
-fn too_many(outcome: &Outcome, most: String) -> Error {
+fn too_many(outcome: &mut Outcome, most: String) -> Error {
     let codes: Vec<String> =
         outcome.rejects_by_code.iter().map(|(code, n)| format!("{code} {n}")).collect();
     let message = format!(
@@ -560,7 +566,10 @@ fn too_many(outcome: &Outcome, most: String) -> Error {
         outcome.rows,
         codes.join(", ")
     );
-    Error::new(Kind::Data, "rejects.limit", message)
+    let mut outcome = std::mem::take(outcome);
+    outcome.shards.clear(); // none of them will be published
+    let outcome = Some(Box::new(outcome));
+    Error { outcome, ..Error::new(Kind::Data, "rejects.limit", message) }
 }
 
 /// What each field is taken from, of an input with these columns.

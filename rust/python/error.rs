@@ -27,5 +27,9 @@ fn build(py: Python<'_>, error: &Error) -> PyResult<PyErr> {
         named.set_item("column", &error.position.column)?;
     }
     let class = py.import("urlset.errors")?.getattr(class)?;
-    Ok(PyErr::from_value(class.call((error.to_string(),), Some(&named))?))
+    let exception = class.call((error.to_string(),), Some(&named))?;
+    if let Some(outcome) = error.outcome.as_deref().and_then(|o| serde_json::to_string(o).ok()) {
+        exception.setattr("outcome", outcome)?;
+    }
+    Ok(PyErr::from_value(exception))
 }

@@ -257,7 +257,8 @@ def test_every_option_is_a_key_of_toml(catalog: Path, out: Path) -> None:
         "strict_urls": True, "on_invalid": "fail", "on_bad_field": "reject", "max_rejects": "2%",
         "rejects": "r.csv", "duplicates": "drop", "max_shrink": "90%", "format": "csv",
         "delimiter": ",", "encoding": "utf-8", "max_cell": 1000, "threads": 2, "dry_run": False,
-        "loc_template": None,
+        "loc_template": None, "layout": "packed", "index_lastmod": "newest", "changes": "ch.csv",
+        "verify_staged": True,
     }  # fmt: skip
     assert values.keys() == {spec.name for spec in fields(Options)}
     given = {key.replace("_", "-"): value for key, value in values.items() if value is not None}

@@ -262,7 +262,13 @@ fn told(text: &[u8], block: usize, options: &str) -> Option<Told> {
     let config = Config::from_json(&json).unwrap();
     let source = Text::new(text, block, config.max_cell)?;
     let (sink, path) = (Memory::default(), rejects_path());
-    let result = run(&config, vec![Box::new(source)], &sink, path.clone(), &Progress::default());
+    let result = run(
+        &config,
+        vec![Box::new(source)],
+        &sink,
+        path.clone(),
+        &std::sync::Arc::new(Progress::default()),
+    );
     let rejects = std::fs::read_to_string(&path).unwrap_or_default();
     let _ = std::fs::remove_file(&path);
     let mut shards = sink.0.into_inner().unwrap();
