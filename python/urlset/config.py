@@ -79,6 +79,14 @@ class Options:
     priority: str | None = _option(
         None, "Mapping", "Column, or a constant: =0.5.", metavar="COL", per_set=True
     )
+    image: tuple[str, ...] = _option(
+        (), "Extensions", "Column of images: a URL, a JSON list, or a list column (repeatable).",
+        metavar="COL", per_set=True,
+    )  # fmt: skip
+    image_separator: str | None = _option(
+        None, "Extensions", "What stands between the images of a cell [nothing: a cell is one URL"
+        " or a JSON list].", metavar="TEXT", per_set=True,
+    )  # fmt: skip
     timezone: str | None = _option(
         None, "Mapping", "Zone of times that name none [UTC].", metavar="ZONE", per_set=True
     )
@@ -112,7 +120,7 @@ class Options:
         "reject", "Rows", "What to do with a row without a valid URL.", choices=("reject", "fail")
     )
     on_bad_field: str = _option(
-        "omit", "Rows", "What to do with a senseless lastmod, changefreq, priority.",
+        "omit", "Rows", "What to do with a senseless lastmod, priority, image ...",
         choices=("omit", "reject"), per_set=True,
     )  # fmt: skip
     max_rejects: str | int = _option(
@@ -230,6 +238,8 @@ class Options:
                 "lastmod": self.lastmod,
                 "changefreq": self.changefreq,
                 "priority": self.priority,
+                "image": self.image,
+                "image_separator": self.image_separator or None,
             },
             "max_urls": self.max_urls,
             "max_bytes": self.max_bytes,
@@ -262,6 +272,8 @@ class BuildOptions(TypedDict, total=False):
     lastmod_epoch: str | None
     changefreq: str | None
     priority: str | None
+    image: Sequence[str]
+    image_separator: str | None
     timezone: str | None
     max_urls: int
     max_bytes: int

@@ -100,6 +100,9 @@ NOTES = {
     " (--on-bad-field reject rejects their rows)",
     "priority.invalid": "values of priority are not from 0.0 to 1.0 and were left out"
     " (--on-bad-field reject rejects their rows)",
+    "image.invalid": "images have no legal http(s) URL and were left out"
+    " (--on-bad-field reject rejects their rows)",
+    "image.over_1000": "images beyond the 1,000 that a URL may have were left out",
 }
 
 

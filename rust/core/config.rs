@@ -127,6 +127,12 @@ pub struct Mapping {
     /// The column of the priority; found by name without it.
     #[serde(default)]
     pub priority: Option<String>,
+    /// Columns of images.
+    #[serde(default)]
+    pub image: Vec<String>,
+    /// What stands between the images of a cell; without it a cell is one image, or a JSON list.
+    #[serde(default)]
+    pub image_separator: Option<String>,
 }
 
 /// Keep the rows whose column has (or has not) a value.

@@ -59,6 +59,10 @@ pub struct Plan {
     pub changefreq: Option<From>,
     /// The priority.
     pub priority: Option<From>,
+    /// The columns of images, by slot.
+    pub images: Vec<usize>,
+    /// What stands between the images of a cell.
+    pub image_separator: Option<Vec<u8>>,
     /// Which rows to keep.
     pub filters: Vec<Condition>,
 }
@@ -95,6 +99,8 @@ impl Plan {
             lastmod: None,
             changefreq: None,
             priority: None,
+            images: Vec::new(),
+            image_separator: mapping.image_separator.clone().map(String::into_bytes),
             filters: Vec::new(),
         };
         let mut resolver = Resolver { columns, plan, chosen: Vec::new() };
@@ -104,6 +110,7 @@ impl Plan {
             resolver.field("changefreq", CHANGEFREQ, mapping.changefreq.as_deref())?;
         resolver.plan.priority =
             resolver.field("priority", PRIORITY, mapping.priority.as_deref())?;
+        resolver.images(&mapping.image)?;
         for filter in &config.filters {
             resolver.filter(filter)?;
         }
@@ -185,6 +192,17 @@ impl Resolver<'_> {
         }
     }
 
+    fn images(&mut self, names: &[String]) -> Result<()> {
+        for name in names {
+            let slot = self.any_slot("image", name)?;
+            self.plan.images.push(slot);
+        }
+        if !names.is_empty() {
+            self.choose("image", &names.join(", "), false);
+        }
+        Ok(())
+    }
+
     fn filter(&mut self, filter: &Filter) -> Result<()> {
         let slot = self.slot("where", &filter.column)?;
         let value = filter.value.clone().into_bytes();
@@ -192,8 +210,23 @@ impl Resolver<'_> {
         Ok(())
     }
 
-    /// The slot of a column; a column that two fields use has one slot.
+    /// The slot of a column of plain values.
     fn slot(&mut self, option: &str, name: &str) -> Result<usize> {
+        let slot = self.any_slot(option, name)?;
+        if self.columns.kinds.get(self.plan.columns[slot]) == Some(&ColumnKind::Nested) {
+            return Err(Error::config(
+                "column.type",
+                format!(
+                    "--{}: column {name:?} holds lists or structs; choose one of plain values",
+                    option.replace('_', "-")
+                ),
+            ));
+        }
+        Ok(slot)
+    }
+
+    /// The slot of a column; a column that two fields use has one slot.
+    fn any_slot(&mut self, option: &str, name: &str) -> Result<usize> {
         let mut places =
             (self.columns.names.iter().enumerate()).filter(|(_, column)| *column == name);
         let Some((column, _)) = places.next() else {
@@ -215,7 +248,7 @@ impl Resolver<'_> {
                 ),
             ));
         }
-        if matches!(self.columns.kinds.get(column), Some(ColumnKind::Other | ColumnKind::Nested)) {
+        if matches!(self.columns.kinds.get(column), Some(ColumnKind::Other)) {
             return Err(Error::config(
                 "column.type",
                 format!(

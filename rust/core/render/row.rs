@@ -7,6 +7,7 @@ use siphasher::sip128::{Hasher128, SipHasher13};
 
 use super::changefreq;
 use super::chunk::{Chunk, Entry, NO_LASTMOD, REJECT_VALUE, Reject};
+use super::image::Images;
 use super::lastmod::{Lastmod, local_to_instant};
 use super::loc::{Folder, Hosts, LocFault, LocInfo, LocRules, Site};
 use super::plan::{From, LocFrom, Plan};
@@ -18,10 +19,12 @@ use crate::shard::frame;
 
 /// What all renderers of a run share.
 pub struct Rules {
-    loc: LocRules,
+    pub(super) loc: LocRules,
+    /// for images, alternates and videos: any host
+    pub(super) any: LocRules,
     zone: Option<TimeZone>,
     epoch: Option<Epoch>,
-    omit: bool,
+    pub(super) omit: bool,
     text: bool,
     max_bytes: u64,
     /// the key of the loc hashes, where they are wanted
@@ -38,6 +41,7 @@ impl Rules {
             list => Hosts::List(list.split(',').map(|host| host.trim().to_owned()).collect()),
         };
         let folder = config.sitemap_url.as_deref().map(Folder::parse).transpose()?;
+        let any = LocRules::new(site.clone(), Hosts::Any, config.strict_urls, MAX_CHARS, None)?;
         let loc = LocRules::new(site, hosts, config.strict_urls, config.max_loc as usize, folder)?;
         let zone = config.timezone.as_deref().map(|name| {
             TimeZone::get(name).map_err(|_| {
@@ -49,6 +53,7 @@ impl Rules {
         });
         Ok(Rules {
             loc,
+            any,
             zone: zone.transpose()?,
             epoch: config.lastmod_epoch,
             omit: config.on_bad_field == OnBadField::Omit,
@@ -113,6 +118,9 @@ pub fn check_constants(rules: &Rules, plan: &Plan) -> Result<()> {
     Ok(())
 }
 
+/// Characters of a percent-encoded URL that crawlers take (PROTOCOL section 1).
+const MAX_CHARS: usize = 2_047;
+
 const LASTMOD_WRONG: &str =
     "is no date that can be written (2026-11-20, or with a time); a bare year or month is none";
 const CHANGEFREQ_WRONG: &str = "is none of always, hourly, daily, weekly, monthly, yearly, never";
@@ -124,12 +132,13 @@ pub struct Renderer<'r> {
     plan: &'r Plan,
     value: Vec<u8>,
     encoded: Vec<u8>,
+    images: Images,
 }
 
 impl<'r> Renderer<'r> {
     /// A renderer; one a thread.
     pub fn new(rules: &'r Rules, plan: &'r Plan) -> Renderer<'r> {
-        Renderer { rules, plan, value: Vec::new(), encoded: Vec::new() }
+        Renderer { rules, plan, value: Vec::new(), encoded: Vec::new(), images: Images::default() }
     }
 
     /// Appends what the row becomes: an entry, a reject, or a count.
@@ -144,9 +153,9 @@ impl<'r> Renderer<'r> {
         }
         let start = chunk.bytes.len();
         match self.url(row, chunk) {
-            Ok(newest) => {
+            Ok((newest, namespaces)) => {
                 let len = chunk.bytes.len() - start;
-                let frame = if self.rules.text { 0 } else { frame::length(0) };
+                let frame = if self.rules.text { 0 } else { frame::length(namespaces) };
                 if frame + len as u64 > self.rules.max_bytes {
                     chunk.bytes.truncate(start);
                     chunk.rejects.push(Reject {
@@ -158,7 +167,7 @@ impl<'r> Renderer<'r> {
                     });
                     return;
                 }
-                chunk.entries.push(Entry { len: len as u32, row: number, newest, namespaces: 0 });
+                chunk.entries.push(Entry { len: len as u32, row: number, newest, namespaces });
             }
             Err(mut reject) => {
                 chunk.bytes.truncate(start);
@@ -171,13 +180,17 @@ impl<'r> Renderer<'r> {
         }
     }
 
-    /// Appends the element and tells its lastmod as [`Entry::newest`] has it.
+    /// Appends the element; tells its lastmod as [`Entry::newest`] has it, and its namespaces.
     #[inline]
-    fn url(&mut self, row: &impl Row, chunk: &mut Chunk) -> std::result::Result<i64, Box<Reject>> {
+    fn url(
+        &mut self,
+        row: &impl Row,
+        chunk: &mut Chunk,
+    ) -> std::result::Result<(i64, u8), Box<Reject>> {
         if self.rules.text {
             self.loc(row, chunk)?;
             chunk.bytes.push(b'\n');
-            return Ok(NO_LASTMOD);
+            return Ok((NO_LASTMOD, 0));
         }
         chunk.bytes.extend_from_slice(b"<url><loc>");
         self.loc(row, chunk)?;
@@ -185,14 +198,18 @@ impl<'r> Renderer<'r> {
         let newest = self.lastmod(row, chunk)?;
         self.changefreq(row, chunk)?;
         self.priority(row, chunk)?;
+        let mut namespaces = 0;
+        if !self.plan.images.is_empty() && self.images.write(self.rules, self.plan, row, chunk)? {
+            namespaces |= frame::IMAGE;
+        }
         chunk.bytes.extend_from_slice(b"</url>\n");
-        Ok(newest)
+        Ok((newest, namespaces))
     }
 
     #[inline]
     fn loc(&mut self, row: &impl Row, chunk: &mut Chunk) -> std::result::Result<(), Box<Reject>> {
         let start = chunk.bytes.len();
-        let Renderer { rules, plan, value, encoded } = self;
+        let Renderer { rules, plan, value, encoded, .. } = self;
         let (raw, column): (&[u8], _) = match &plan.loc {
             LocFrom::Slot(slot) => {
                 let cell = row.cell(*slot, value);
