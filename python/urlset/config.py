@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import time
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -86,6 +87,41 @@ class Options:
     image_separator: str | None = _option(
         None, "Extensions", "What stands between the images of a cell [nothing: a cell is one URL"
         " or a JSON list].", metavar="TEXT", per_set=True,
+    )  # fmt: skip
+    alternate: tuple[str, ...] = _option(
+        (), "Extensions", "Another language of the page: 'de=COL'; without a language a column of"
+        " maps or lists of structs (repeatable).", metavar="LANG=COL", per_set=True,
+    )  # fmt: skip
+    lang: str | None = _option(
+        None, "Extensions", "Language of loc: puts it into its own list of alternates.",
+        metavar="CODE", per_set=True,
+    )  # fmt: skip
+    x_default: str | None = _option(
+        None, "Extensions", "Language whose pages are for all others too.", metavar="CODE",
+        per_set=True,
+    )  # fmt: skip
+    alternate_rows: bool = _option(
+        False, "Extensions", "Write each alternate as a URL of its own.", per_set=True
+    )
+    alternate_group: str | None = _option(
+        None, "Extensions", "Column whose value the languages of one page share; their rows stand"
+        " together.", metavar="COL", per_set=True,
+    )  # fmt: skip
+    lang_column: str | None = _option(
+        None, "Extensions", "Column of each row's language, for --alternate-group.",
+        metavar="COL", per_set=True,
+    )  # fmt: skip
+    video: tuple[str, ...] = _option(
+        (), "Extensions", "Video: 'TAG=COL' or 'TAG==constant' for each tag, or a column of structs"
+        " (repeatable).", metavar="TAG=COL", per_set=True,
+    )  # fmt: skip
+    news: tuple[str, ...] = _option(
+        (), "Extensions", "News: name, language, publication_date, title, as for --video"
+        " (repeatable).", metavar="TAG=COL", per_set=True,
+    )  # fmt: skip
+    news_old: str = _option(
+        "keep", "Extensions", "What to do with articles older than two days: keep them, omit the"
+        " news, or drop the row.", choices=("keep", "omit", "drop"), per_set=True,
     )  # fmt: skip
     timezone: str | None = _option(
         None, "Mapping", "Zone of times that name none [UTC].", metavar="ZONE", per_set=True
@@ -183,6 +219,7 @@ class Options:
                 code="config.limit",
             )
         self.filters_json()
+        self._check_text()
         address = self.sitemap_url or self.site
         parts = urlsplit(address)
         if parts.scheme not in ("http", "https") or not parts.netloc:
@@ -191,6 +228,17 @@ class Options:
                 code="config.sitemap_url" if self.sitemap_url else "config.site",
             )
         return self
+
+    def _check_text(self) -> None:
+        """A text sitemap has room for URLs only."""
+        if self.output != "text":
+            return
+        for name in ("image", "alternate", "alternate_group", "video", "news"):
+            if getattr(self, name):
+                raise ConfigError(
+                    f"{name}: a text sitemap holds URLs only; leave it out, or write XML",
+                    code="config.text",
+                )
 
     def folder_url(self) -> str:
         """The address of the output folder, ending in ``/``."""
@@ -221,6 +269,15 @@ class Options:
             filters.append({"column": column.strip(), "value": value.strip(), "negate": negate})
         return filters
 
+    @staticmethod
+    def _pairs(given: tuple[str, ...]) -> list[tuple[str | None, str]]:
+        """``KEY=COL`` as a pair; without ``=`` there is no key."""
+        pairs: list[tuple[str | None, str]] = []
+        for text in given:
+            key, sign, column = text.partition("=")
+            pairs.append((key.strip(), column) if sign else (None, text))
+        return pairs
+
     def core_json(self) -> dict[str, Any]:
         """The part that the core needs, as it reads it."""
         delimiter = {"tab": "\t", r"\t": "\t"}.get(self.delimiter or "", self.delimiter)
@@ -240,6 +297,16 @@ class Options:
                 "priority": self.priority,
                 "image": self.image,
                 "image_separator": self.image_separator or None,
+                "alternate": self._pairs(self.alternate),
+                "alternate_group": self.alternate_group,
+                "lang_column": self.lang_column,
+                "lang": self.lang,
+                "x_default": self.x_default,
+                "alternate_rows": self.alternate_rows,
+                "video": self._pairs(self.video),
+                "news": self._pairs(self.news),
+                "news_old": self.news_old,
+                "now": int(time.time()) if self.news_old != "keep" else 0,
             },
             "max_urls": self.max_urls,
             "max_bytes": self.max_bytes,
@@ -274,6 +341,15 @@ class BuildOptions(TypedDict, total=False):
     priority: str | None
     image: Sequence[str]
     image_separator: str | None
+    alternate: Sequence[str] | Mapping[str, str]
+    lang: str | None
+    x_default: str | None
+    alternate_rows: bool
+    alternate_group: str | None
+    lang_column: str | None
+    video: Sequence[str] | Mapping[str, str]
+    news: Sequence[str] | Mapping[str, str]
+    news_old: str
     timezone: str | None
     max_urls: int
     max_bytes: int
@@ -348,6 +424,8 @@ def make_options(base: Options, given: Mapping[str, Any], *, where: str) -> Opti
 
 def _typed(name: str, annotation: str, value: Any, where: str) -> Any:
     if annotation.startswith("tuple"):
+        if isinstance(value, Mapping):  # a table of keys and columns
+            value = [f"{key}={column}" for key, column in value.items()]
         values = (value,) if isinstance(value, str) else value
         if isinstance(values, (list, tuple)) and all(isinstance(v, str) for v in values):
             return tuple(values)

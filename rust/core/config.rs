@@ -133,6 +133,50 @@ pub struct Mapping {
     /// What stands between the images of a cell; without it a cell is one image, or a JSON list.
     #[serde(default)]
     pub image_separator: Option<String>,
+    /// Languages and the columns of their addresses; without a language a column of maps or of
+    /// lists of structs.
+    #[serde(default)]
+    pub alternate: Vec<(Option<String>, String)>,
+    /// Rows that share a value of this column are the languages of one page.
+    #[serde(default)]
+    pub alternate_group: Option<String>,
+    /// The column of a row's language, for `alternate_group`.
+    #[serde(default)]
+    pub lang_column: Option<String>,
+    /// The language of loc.
+    #[serde(default)]
+    pub lang: Option<String>,
+    /// The language whose pages are for all others too.
+    #[serde(default)]
+    pub x_default: Option<String>,
+    /// Each alternate becomes a `<url>` of its own.
+    #[serde(default)]
+    pub alternate_rows: bool,
+    /// Tags of a video and where each comes from; without a tag a column of structs or lists.
+    #[serde(default)]
+    pub video: Vec<(Option<String>, String)>,
+    /// Tags of news and where each comes from; without a tag a column of structs.
+    #[serde(default)]
+    pub news: Vec<(Option<String>, String)>,
+    /// What to do with articles older than two days.
+    #[serde(default)]
+    pub news_old: NewsOld,
+    /// Seconds since 1970 that count as now for `news_old`.
+    #[serde(default)]
+    pub now: i64,
+}
+
+/// What to do with articles older than the two days that Google News takes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NewsOld {
+    /// Write them.
+    #[default]
+    Keep,
+    /// Write the URL without its news.
+    Omit,
+    /// Leave the row out.
+    Drop,
 }
 
 /// Keep the rows whose column has (or has not) a value.

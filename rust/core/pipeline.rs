@@ -24,6 +24,7 @@ use crate::read::csv::CsvRow;
 use crate::read::scan::{Fault, Scanner, Span};
 use crate::read::{Batch, Source};
 use crate::render::chunk::{Buffers, Chunk, REJECT_VALUE, Reject};
+use crate::render::family::Families;
 use crate::render::plan::{Chosen, Plan};
 use crate::render::row::{Renderer, Rules, check_constants};
 use crate::shard::packer::{Limits, Packer, Shard};
@@ -104,6 +105,11 @@ pub fn run(
 ) -> Result<Outcome> {
     let unique = (config.duplicates != Duplicates::Keep).then(Unique::new).transpose()?;
     let rules = Rules::new(config, unique.as_ref().map(Unique::key))?;
+    let families = config.mapping.alternate_group.as_ref().map(|_| {
+        let x_default = config.mapping.x_default.clone().map(String::into_bytes);
+        Families::new(x_default, config.max_bytes)
+    });
+    let families = families.transpose()?;
     let workers = config.workers();
     let buffers = workers * 2 + 2;
     let (buffer_tx, buffer_rx) = bounded(buffers);
@@ -148,6 +154,7 @@ pub fn run(
             rules,
             progress,
             unique,
+            families,
             packer: Packer::new(limits),
             shards: shard_tx,
             done: done_rx,
@@ -354,6 +361,7 @@ struct Collector<'r> {
     rules: &'r Rules,
     progress: &'r Progress,
     unique: Option<Unique>,
+    families: Option<Families>,
     packer: Packer,
     shards: Sender<Shard>,
     done: Receiver<Result<ShardEntry>>,
@@ -477,12 +485,30 @@ impl Collector<'_> {
         outcome.urls += urls;
         self.progress.urls.fetch_add(urls, Ordering::Relaxed);
         self.row += chunk.rows;
-        let chunk = Arc::new(chunk);
+        let Some(families) = &mut self.families else { return self.pack(Arc::new(chunk), &skip) };
+        let first = self.row - chunk.rows + 1;
+        let whole = families.push(&chunk, &skip, first).map_err(|e| e.in_input(&input.name))?;
+        self.pack_whole(whole)
+    }
+
+    /// Packs the elements of families that are complete.
+    fn pack_whole(&mut self, chunk: Arc<Chunk>) -> Result<()> {
+        for (code, count) in &chunk.notes {
+            *self.outcome.notes.entry(code).or_default() += count;
+        }
+        self.pack(chunk, &[])
+    }
+
+    fn pack(&mut self, chunk: Arc<Chunk>, skip: &[u32]) -> Result<()> {
         let (shards, done, list) = (&self.shards, &self.done, &mut self.outcome.shards);
-        self.packer.push(&chunk, &skip, &mut |shard| send(shard, shards, done, list))
+        self.packer.push(&chunk, skip, &mut |shard| send(shard, shards, done, list))
     }
 
     fn finish(mut self) -> Result<Outcome> {
+        if let Some(families) = &mut self.families {
+            let last = families.finish()?;
+            self.pack_whole(last)?;
+        }
         if let Some(shard) = self.packer.finish() {
             send(shard, &self.shards, &self.done, &mut self.outcome.shards)?;
         }

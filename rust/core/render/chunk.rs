@@ -5,6 +5,8 @@ use std::mem::take;
 
 use crossbeam_channel::Sender;
 
+use super::family::Member;
+
 /// No lastmod, in [`Entry::newest`].
 pub const NO_LASTMOD: i64 = i64::MIN;
 
@@ -52,6 +54,12 @@ pub struct Chunk {
     pub entries: Vec<Entry>,
     /// For each entry the keyed 128-bit hash of its loc, where duplicates or borders need it.
     pub keys: Vec<u128>,
+    /// For each entry what its family needs to know, where rows are members of families.
+    pub members: Vec<Member>,
+    /// For each entry where its value stands in `split_text`, where the set is split by values.
+    pub splits: Vec<(u32, u32)>,
+    /// The values that the set is split by.
+    pub split_text: Vec<u8>,
     /// Rows that became no URL.
     pub rejects: Vec<Reject>,
     /// Rows seen.
@@ -79,6 +87,27 @@ impl Chunk {
         chunk.keys.clear();
         chunk.pool = Some(pool);
         chunk
+    }
+
+    /// Tells the value that the entry at hand is split by; values repeat in runs.
+    pub fn push_split(&mut self, value: &[u8]) {
+        if let Some(&(start, end)) = self.splits.last()
+            && &self.split_text[start as usize..end as usize] == value
+        {
+            self.splits.push((start, end));
+            return;
+        }
+        let start = self.split_text.len() as u32;
+        self.split_text.extend_from_slice(value);
+        self.splits.push((start, self.split_text.len() as u32));
+    }
+
+    /// The value that an entry is split by; empty where the set is not split.
+    pub fn split_of(&self, entry: usize) -> &[u8] {
+        match self.splits.get(entry) {
+            Some(&(start, end)) => &self.split_text[start as usize..end as usize],
+            None => b"",
+        }
     }
 
     /// Counts one of something.

@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::template::Template;
+use super::{news, video};
 use crate::config::{Config, Filter};
 use crate::error::{Error, Result};
 use crate::read::cell::{ColumnKind, Columns};
@@ -63,6 +64,14 @@ pub struct Plan {
     pub images: Vec<usize>,
     /// What stands between the images of a cell.
     pub image_separator: Option<Vec<u8>>,
+    /// Any of images, alternates, video and news.
+    pub extended: bool,
+    /// Where alternates come from.
+    pub alternates: Option<Alternates>,
+    /// Where videos come from.
+    pub video: Option<Mapped>,
+    /// Where news come from.
+    pub news: Option<Mapped>,
     /// Which rows to keep.
     pub filters: Vec<Condition>,
 }
@@ -78,9 +87,35 @@ pub struct Chosen {
     pub found: bool,
 }
 
-struct Resolver<'a> {
+/// Where alternates come from.
+#[derive(Debug, Clone, Default)]
+pub struct Alternates {
+    /// Languages and their columns, by slot.
+    pub columns: Vec<(Vec<u8>, usize)>,
+    /// Columns of maps or of lists of structs, by slot.
+    pub whole: Vec<usize>,
+    /// The language of loc.
+    pub lang: Option<Vec<u8>>,
+    /// The language whose pages are for all others too.
+    pub x_default: Option<Vec<u8>>,
+    /// Each alternate becomes an entry of its own.
+    pub rows: bool,
+    /// The column of the key that the languages of a page share, by slot, and their language.
+    pub family: Option<(usize, From)>,
+}
+
+/// Where the tags of an extension come from.
+#[derive(Debug, Clone)]
+pub enum Mapped {
+    /// For each tag by its place in the list of tags.
+    Tags(Vec<Option<From>>),
+    /// A column of structs, or of lists of structs, by slot.
+    Whole(usize),
+}
+
+pub(super) struct Resolver<'a> {
     columns: &'a Columns,
-    plan: Plan,
+    pub(super) plan: Plan,
     chosen: Vec<Chosen>,
 }
 
@@ -101,6 +136,10 @@ impl Plan {
             priority: None,
             images: Vec::new(),
             image_separator: mapping.image_separator.clone().map(String::into_bytes),
+            extended: false,
+            alternates: None,
+            video: None,
+            news: None,
             filters: Vec::new(),
         };
         let mut resolver = Resolver { columns, plan, chosen: Vec::new() };
@@ -111,6 +150,14 @@ impl Plan {
         resolver.plan.priority =
             resolver.field("priority", PRIORITY, mapping.priority.as_deref())?;
         resolver.images(&mapping.image)?;
+        resolver.alternates(mapping)?;
+        resolver.plan.video = resolver.mapped("video", video::TAGS, &mapping.video)?;
+        resolver.plan.news = resolver.mapped("news", news::TAGS, &mapping.news)?;
+        let plan = &mut resolver.plan;
+        plan.extended = !plan.images.is_empty()
+            || plan.alternates.is_some()
+            || plan.video.is_some()
+            || plan.news.is_some();
         for filter in &config.filters {
             resolver.filter(filter)?;
         }
@@ -192,17 +239,6 @@ impl Resolver<'_> {
         }
     }
 
-    fn images(&mut self, names: &[String]) -> Result<()> {
-        for name in names {
-            let slot = self.any_slot("image", name)?;
-            self.plan.images.push(slot);
-        }
-        if !names.is_empty() {
-            self.choose("image", &names.join(", "), false);
-        }
-        Ok(())
-    }
-
     fn filter(&mut self, filter: &Filter) -> Result<()> {
         let slot = self.slot("where", &filter.column)?;
         let value = filter.value.clone().into_bytes();
@@ -211,7 +247,7 @@ impl Resolver<'_> {
     }
 
     /// The slot of a column of plain values.
-    fn slot(&mut self, option: &str, name: &str) -> Result<usize> {
+    pub(super) fn slot(&mut self, option: &str, name: &str) -> Result<usize> {
         let slot = self.any_slot(option, name)?;
         if self.columns.kinds.get(self.plan.columns[slot]) == Some(&ColumnKind::Nested) {
             return Err(Error::config(
@@ -226,7 +262,7 @@ impl Resolver<'_> {
     }
 
     /// The slot of a column; a column that two fields use has one slot.
-    fn any_slot(&mut self, option: &str, name: &str) -> Result<usize> {
+    pub(super) fn any_slot(&mut self, option: &str, name: &str) -> Result<usize> {
         let mut places =
             (self.columns.names.iter().enumerate()).filter(|(_, column)| *column == name);
         let Some((column, _)) = places.next() else {
@@ -265,7 +301,7 @@ impl Resolver<'_> {
         Ok(self.plan.columns.len() - 1)
     }
 
-    fn choose(&mut self, field: &'static str, from: &str, found: bool) {
+    pub(super) fn choose(&mut self, field: &'static str, from: &str, found: bool) {
         self.chosen.push(Chosen { field, from: from.to_owned(), found });
     }
 

@@ -1,21 +1,30 @@
 //! A row to one `<url>`.
 
 use std::hash::Hasher;
+use std::ops::Range;
 
 use jiff::tz::TimeZone;
 use siphasher::sip128::{Hasher128, SipHasher13};
 
+use super::alternate::Links;
 use super::changefreq;
 use super::chunk::{Chunk, Entry, NO_LASTMOD, REJECT_VALUE, Reject};
+use super::class::trim;
+use super::extend::{Bad, Blocks, bad};
+use super::family::Member;
+use super::hreflang;
 use super::image::Images;
 use super::lastmod::{Lastmod, local_to_instant};
 use super::loc::{Folder, Hosts, LocFault, LocInfo, LocRules, Site};
+use super::news::{self, News};
 use super::plan::{From, LocFrom, Plan};
 use super::priority;
-use crate::config::{Config, Epoch, OnBadField, Output};
+use super::video;
+use crate::config::{Config, Epoch, NewsOld, OnBadField, Output};
 use crate::error::{Error, Result};
 use crate::read::cell::{Cell, Row};
 use crate::shard::frame;
+use crate::unique;
 
 /// What all renderers of a run share.
 pub struct Rules {
@@ -27,6 +36,10 @@ pub struct Rules {
     pub(super) omit: bool,
     text: bool,
     max_bytes: u64,
+    pub(super) news_old: NewsOld,
+    pub(super) now: i64,
+    /// the key of the hashes of families
+    family_key: (u64, u64),
     /// the key of the loc hashes, where they are wanted
     key: Option<(u64, u64)>,
 }
@@ -59,11 +72,14 @@ impl Rules {
             omit: config.on_bad_field == OnBadField::Omit,
             text: config.output == Output::Text,
             max_bytes: config.max_bytes,
+            news_old: config.mapping.news_old,
+            now: config.mapping.now,
+            family_key: unique::random_key(),
             key,
         })
     }
 
-    fn lastmod(&self, cell: &Cell<'_>) -> Option<Lastmod> {
+    pub(super) fn lastmod(&self, cell: &Cell<'_>) -> Option<Lastmod> {
         match *cell {
             Cell::Text(text) => match self.epoch {
                 Some(_) => {
@@ -118,6 +134,9 @@ pub fn check_constants(rules: &Rules, plan: &Plan) -> Result<()> {
     Ok(())
 }
 
+/// How an element begins.
+const OPEN: &[u8] = b"<url><loc>";
+
 /// Characters of a percent-encoded URL that crawlers take (PROTOCOL section 1).
 const MAX_CHARS: usize = 2_047;
 
@@ -133,12 +152,35 @@ pub struct Renderer<'r> {
     value: Vec<u8>,
     encoded: Vec<u8>,
     images: Images,
+    links: Links,
+    video: Blocks,
+    news: Blocks,
+}
+
+/// What became of a row that is not rejected.
+struct Element {
+    /// As [`Entry::newest`] has it.
+    newest: i64,
+    namespaces: u8,
+    /// Where the loc stands in the chunk.
+    loc: Range<usize>,
+    /// Nothing is to be written: its news are too old.
+    old: bool,
 }
 
 impl<'r> Renderer<'r> {
     /// A renderer; one a thread.
     pub fn new(rules: &'r Rules, plan: &'r Plan) -> Renderer<'r> {
-        Renderer { rules, plan, value: Vec::new(), encoded: Vec::new(), images: Images::default() }
+        Renderer {
+            rules,
+            plan,
+            value: Vec::new(),
+            encoded: Vec::new(),
+            images: Images::default(),
+            links: Links::default(),
+            video: Blocks::new("video", video::TAGS),
+            news: Blocks::new("news", news::TAGS),
+        }
     }
 
     /// Appends what the row becomes: an entry, a reject, or a count.
@@ -153,11 +195,17 @@ impl<'r> Renderer<'r> {
         }
         let start = chunk.bytes.len();
         match self.url(row, chunk) {
-            Ok((newest, namespaces)) => {
+            Ok(element) if element.old => {
+                chunk.bytes.truncate(start);
+                self.forget(chunk);
+                chunk.filtered += 1;
+            }
+            Ok(element) => {
                 let len = chunk.bytes.len() - start;
-                let frame = if self.rules.text { 0 } else { frame::length(namespaces) };
+                let frame = if self.rules.text { 0 } else { frame::length(element.namespaces) };
                 if frame + len as u64 > self.rules.max_bytes {
                     chunk.bytes.truncate(start);
+                    self.forget(chunk);
                     chunk.rejects.push(Reject {
                         row: number,
                         column: None,
@@ -167,43 +215,161 @@ impl<'r> Renderer<'r> {
                     });
                     return;
                 }
-                chunk.entries.push(Entry { len: len as u32, row: number, newest, namespaces });
+                let Element { newest, namespaces, .. } = element;
+                let entry = Entry { len: len as u32, row: number, newest, namespaces };
+                chunk.entries.push(entry);
+                if self.plan.alternates.as_ref().is_some_and(|from| from.rows) {
+                    self.expand(start, &element, entry, chunk);
+                }
             }
             Err(mut reject) => {
                 chunk.bytes.truncate(start);
-                if self.rules.key.is_some() {
-                    chunk.keys.truncate(chunk.entries.len());
-                }
+                self.forget(chunk);
                 reject.row = number;
                 chunk.rejects.push(*reject);
             }
         }
     }
 
-    /// Appends the element; tells its lastmod as [`Entry::newest`] has it, and its namespaces.
+    /// Takes back what was told of an element that is not written.
+    fn forget(&self, chunk: &mut Chunk) {
+        if self.rules.key.is_some() {
+            chunk.keys.truncate(chunk.entries.len());
+        }
+        chunk.members.truncate(chunk.entries.len());
+    }
+
+    /// Makes entries of the alternates of the row whose element begins at `start`: the same
+    /// element with another loc.
+    fn expand(&mut self, start: usize, element: &Element, entry: Entry, chunk: &mut Chunk) {
+        let loc = chunk.bytes[element.loc.clone()].to_vec();
+        let tail = chunk.bytes[element.loc.end..].to_vec();
+        let frame = frame::length(entry.namespaces);
+        let open = element.loc.start - start;
+        for href in self.links.others(&loc, chunk) {
+            let len = open + href.len() + tail.len();
+            if len as u64 + frame > self.rules.max_bytes {
+                chunk.note("alternate.not_a_row");
+                continue;
+            }
+            chunk.bytes.extend_from_slice(OPEN);
+            chunk.bytes.extend_from_slice(href);
+            chunk.bytes.extend_from_slice(&tail);
+            if let Some(key) = self.rules.key {
+                chunk.keys.push(hash(key, href));
+            }
+            chunk.entries.push(Entry { len: len as u32, ..entry });
+            chunk.expanded += 1;
+        }
+    }
+
+    /// Appends the element.
     #[inline]
     fn url(
         &mut self,
         row: &impl Row,
         chunk: &mut Chunk,
-    ) -> std::result::Result<(i64, u8), Box<Reject>> {
+    ) -> std::result::Result<Element, Box<Reject>> {
+        let start = chunk.bytes.len();
+        let mut element = Element { newest: NO_LASTMOD, namespaces: 0, loc: 0..0, old: false };
         if self.rules.text {
             self.loc(row, chunk)?;
+            element.loc = start..chunk.bytes.len();
             chunk.bytes.push(b'\n');
-            return Ok((NO_LASTMOD, 0));
+            return Ok(element);
         }
-        chunk.bytes.extend_from_slice(b"<url><loc>");
+        chunk.bytes.extend_from_slice(OPEN);
         self.loc(row, chunk)?;
+        element.loc = start + OPEN.len()..chunk.bytes.len();
         chunk.bytes.extend_from_slice(b"</loc>");
-        let newest = self.lastmod(row, chunk)?;
+        element.newest = self.lastmod(row, chunk)?;
         self.changefreq(row, chunk)?;
         self.priority(row, chunk)?;
-        let mut namespaces = 0;
-        if !self.plan.images.is_empty() && self.images.write(self.rules, self.plan, row, chunk)? {
-            namespaces |= frame::IMAGE;
+        if self.plan.extended {
+            self.extend(row, start, &mut element, chunk)?;
         }
         chunk.bytes.extend_from_slice(b"</url>\n");
-        Ok((newest, namespaces))
+        Ok(element)
+    }
+
+    /// Appends what the row says in other namespaces.
+    fn extend(
+        &mut self,
+        row: &impl Row,
+        start: usize,
+        element: &mut Element,
+        chunk: &mut Chunk,
+    ) -> std::result::Result<(), Box<Reject>> {
+        let Renderer { rules, plan, value, .. } = self;
+        if !plan.images.is_empty() && self.images.write(rules, plan, row, chunk)? {
+            element.namespaces |= frame::IMAGE;
+        }
+        if let Some(from) = &plan.alternates {
+            match &from.family {
+                Some((key, language)) => {
+                    let code = cell(language, row, value);
+                    let mut written = Vec::new();
+                    code.write(&mut written);
+                    let code = trim(&written);
+                    let checked = hreflang::check(code);
+                    let key = row.cell(*key, value);
+                    let mut text = Vec::new();
+                    key.write(&mut text);
+                    let mut member = Member::default();
+                    if !trim(&text).is_empty() {
+                        // a member without a code stands with its family, but has no part in it
+                        let mut known = code;
+                        if let Err(message) = &checked {
+                            let slot = match language {
+                                From::Slot(slot) => Some(*slot),
+                                From::Constant(_) => None,
+                            };
+                            let what = Bad { code: "alternate.code", message, slot, value: code };
+                            bad(rules, plan, &what, chunk)?;
+                            known = b"";
+                        }
+                        let key = hash(rules.family_key, trim(&text)).max(1);
+                        member = Member::new(key, element.loc.len(), known).unwrap_or_default();
+                    }
+                    member.hole = (chunk.bytes.len() - start) as u32;
+                    chunk.members.push(member);
+                }
+                None => {
+                    if self.links.write(rules, plan, from, row, element.loc.clone(), chunk)? {
+                        element.namespaces |= frame::XHTML;
+                    }
+                }
+            }
+        }
+        if plan.video.is_none() && plan.news.is_none() {
+            return Ok(());
+        }
+        let loc = chunk.bytes[element.loc.clone()].to_vec();
+        if let Some(from) = &plan.video {
+            self.video.of_row(rules, plan, from, row, &loc, chunk, |blocks, at, chunk| {
+                if video::write(blocks, at, chunk)? {
+                    element.namespaces |= frame::VIDEO;
+                }
+                Ok(())
+            })?;
+        }
+        if let Some(from) = &plan.news {
+            let mut seen = false;
+            self.news.of_row(rules, plan, from, row, &loc, chunk, |blocks, at, chunk| {
+                if std::mem::replace(&mut seen, true) {
+                    let message = "a page is one article: this is another";
+                    let what = Bad { code: "news.invalid", message, slot: at.slots[0], value: b"" };
+                    return bad(at.rules, at.plan, &what, chunk);
+                }
+                match news::write(blocks, at, chunk)? {
+                    News::None => {}
+                    News::Written => element.namespaces |= frame::NEWS,
+                    News::Old => element.old = true,
+                }
+                Ok(())
+            })?;
+        }
+        Ok(())
     }
 
     #[inline]
@@ -256,10 +422,9 @@ impl<'r> Renderer<'r> {
         if outside_folder {
             chunk.note("loc.outside_folder");
         }
-        if let Some((k0, k1)) = rules.key {
-            let mut hasher = SipHasher13::new_with_keys(k0, k1);
-            hasher.write(&chunk.bytes[start..]);
-            chunk.keys.push(hasher.finish128().as_u128());
+        if let Some(key) = rules.key {
+            let hash = hash(key, &chunk.bytes[start..]);
+            chunk.keys.push(hash);
         }
         Ok(())
     }
@@ -348,6 +513,14 @@ impl<'r> Renderer<'r> {
         let what = ("priority.invalid", PRIORITY_WRONG);
         bad_field(self.rules, self.plan, what, from, &cell, chunk)
     }
+}
+
+/// A hash that nobody can foresee.
+#[inline]
+fn hash((k0, k1): (u64, u64), bytes: &[u8]) -> u128 {
+    let mut hasher = SipHasher13::new_with_keys(k0, k1);
+    hasher.write(bytes);
+    hasher.finish128().as_u128()
 }
 
 #[inline]

@@ -7,6 +7,9 @@ use std::sync::Arc;
 use super::frame;
 use crate::render::chunk::{Chunk, NO_LASTMOD};
 
+/// Articles in one sitemap at most (PROTOCOL section 2, *News*).
+pub const MAX_NEWS: u32 = 1_000;
+
 /// What a shard may hold.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
@@ -62,12 +65,14 @@ pub struct Packer {
     open: Shard,
     /// bytes of the elements alone
     body: u64,
+    /// how many of them are news
+    news: u32,
 }
 
 impl Packer {
     /// A packer whose first shard has number 1.
     pub fn new(limits: Limits) -> Packer {
-        Packer { limits, open: Packer::empty(1), body: 0 }
+        Packer { limits, open: Packer::empty(1), body: 0, news: 0 }
     }
 
     fn empty(number: u64) -> Shard {
@@ -95,12 +100,17 @@ impl Packer {
             }
             let namespaces = self.open.namespaces | entry.namespaces;
             let bytes = self.body + len as u64 + self.limits.frame(namespaces);
-            if self.open.urls == self.limits.urls || bytes > self.limits.bytes {
+            let news = u32::from(entry.namespaces & frame::NEWS != 0);
+            if self.open.urls == self.limits.urls
+                || bytes > self.limits.bytes
+                || self.news + news > MAX_NEWS
+            {
                 self.run(chunk, from..at);
                 from = at;
                 emit(self.close())?;
             }
             self.open.urls += 1;
+            self.news += news;
             self.open.namespaces |= entry.namespaces;
             self.open.newest = self.open.newest.max(entry.newest);
             self.body += len as u64;
@@ -121,6 +131,7 @@ impl Packer {
         let mut shard = std::mem::replace(&mut self.open, next);
         shard.bytes = self.body + self.limits.frame(shard.namespaces);
         self.body = 0;
+        self.news = 0;
         shard
     }
 
