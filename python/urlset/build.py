@@ -9,7 +9,7 @@ import resource
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,7 +20,7 @@ from .errors import DataError, Error, RejectLimitError
 from .gzip import encoder
 from .index import Sitemap, render_indexes
 from .publish import VERSION, Publication
-from .report import Report, Shard, warnings_of
+from .report import Report, Shard, engine_warnings, warnings_of
 from .source import Feed, Source, feeds
 
 if TYPE_CHECKING:
@@ -79,6 +79,8 @@ class Build:
     def __init__(self, report: Report) -> None:
         self.report = report
         self._started = time.monotonic()
+        # what the shards are split into: the stem of their names, the host, the shards
+        self._groups: list[tuple[str | None, str | None, list[Shard]]] = []
 
     def run(
         self,
@@ -138,6 +140,7 @@ class Build:
                 self._keep_rejects(options, publication)
             self._check(options, manifest)
             indexes = self._stage_indexes(sets, publication)
+            self.report.warnings += engine_warnings(options, self.report)
             self.report.timings["build"] = round(time.monotonic() - started, 4)
             if options.dry_run:
                 return
@@ -174,9 +177,9 @@ class Build:
         except Error:
             self.report.rows += progress.rows
             raise
-        self._add(json.loads(text))
+        self._add(json.loads(text), by_group=splits_index(options))
 
-    def _add(self, outcome: dict[str, Any]) -> None:
+    def _add(self, outcome: dict[str, Any], *, by_group: bool) -> None:
         """Adds the outcome of a set to the report."""
         report = self.report
         for key in ("rows", "urls", "rejected", "filtered", "duplicates", "expanded"):
@@ -188,7 +191,12 @@ class Build:
         for code, count in outcome["notes"].items():
             notes[code] = notes.get(code, 0) + count
         report.warnings = warnings_of(notes)
-        report.shards += [Shard(**shard) for shard in outcome["shards"]]
+        shards = [Shard(**shard) for shard in outcome["shards"]]
+        report.shards += shards
+        for part in outcome["sets"]:
+            own, shards = shards[: part["shards"]], shards[part["shards"] :]
+            self._groups.append((part["stem"] if by_group else None, part["host"], own))
+        self._groups.append((None, None, shards))
         for chosen in outcome["mapping"]:
             report.mapping.setdefault(chosen["field"], chosen["from"])
 
@@ -238,16 +246,29 @@ class Build:
     def _stage_indexes(self, sets: list[SetTable], publication: Publication) -> list[str]:
         """Stages the indexes; their paths, the first one last: it is what crawlers ask for."""
         options = sets[0].options
-        base = options.folder_url()
+        if not options.preset.index:  # the manifest is then what makes the build live
+            self.report.url = address(options, self.report.shards[0].path, self._groups[0][1])
+            return []
         name = options.name if len(sets) == 1 else _index_of_sets(sets)
-        sitemaps = [Sitemap(base + shard.path, shard.lastmod) for shard in self.report.shards]
-        sitemaps += [Sitemap(url) for url in options.add_sitemap]
+        # those that share an index, then those with one of their own
+        shared = [shard for stem, _, shards in self._groups if stem is None for shard in shards]
+        plans: list[tuple[str, str | None, list[Shard]]]
+        plans = [(name, None, shared)] if shared or options.add_sitemap else []
+        plans += [(stem, host, shards) for stem, host, shards in self._groups if stem is not None]
         staged = []
-        for index, text in render_indexes(name, sitemaps, max_sitemaps=options.max_sitemaps):
-            publication.stage(index.path, text)
-            self.report.indexes.append(index)
-            staged.append(index.path)
-        self.report.url = base + self.report.indexes[0].path
+        for stem, host, shards in plans:
+            sitemaps = [Sitemap(address(options, s.path, host), s.lastmod) for s in shards]
+            if host is None and stem == name:
+                sitemaps += [Sitemap(url) for url in options.add_sitemap]
+            most = min(options.max_sitemaps, options.preset.max_sitemaps)
+            for index, text in render_indexes(
+                stem, sitemaps, max_sitemaps=most, max_bytes=options.preset.max_bytes
+            ):
+                publication.stage(index.path, text)
+                url = address(options, index.path, host)
+                self.report.indexes.append(replace(index, url=url))
+                staged.append(index.path)
+        self.report.url = self.report.indexes[0].url
         return staged[::-1]
 
     def _sync_extra(self, publication: Publication) -> None:
@@ -265,6 +286,7 @@ class Build:
         options = sets[0].options
         now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         before = {entry["path"]: entry for entry in (former or {}).get("shards", ())}
+        hosts = {shard.path: host for _, host, shards in self._groups for shard in shards if host}
         shards = []
         for shard in self.report.shards:
             same = before.get(shard.path)
@@ -280,6 +302,7 @@ class Build:
                     "lastmod": shard.lastmod,
                     "changed_at": same["changed_at"] if kept and same else now,
                     "mtime_ns": (folder / shard.path).stat().st_mtime_ns,
+                    **({"host": hosts[shard.path]} if shard.path in hosts else {}),
                 }
             )
         return {
@@ -292,11 +315,32 @@ class Build:
             "urls": self.report.urls,
             "shards": shards,
             "indexes": [
-                {"path": index.path, "sitemaps": index.sitemaps, "bytes": index.bytes}
+                {
+                    "path": index.path,
+                    "sitemaps": index.sitemaps,
+                    "bytes": index.bytes,
+                    "url": index.url,
+                }
                 for index in self.report.indexes
             ],
             "retired": [],
         }
+
+
+def splits_index(options: Options) -> bool:
+    """Whether each value that the set is split by has an index of its own."""
+    return options.split_by == "@host" or (
+        options.split_by is not None and options.split_index == "each"
+    )
+
+
+def address(options: Options, path: str, host: str | None) -> str:
+    """The address of a file of the output folder; ``host`` is that of its folder."""
+    base = options.folder_url()
+    if host is not None and "{host}" in base:
+        # OUT/HOST/ is what that host serves
+        return base.replace("{host}", host) + path.partition("/")[2]
+    return base + path
 
 
 def _index_of_sets(sets: list[SetTable]) -> str:

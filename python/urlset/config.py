@@ -24,6 +24,26 @@ MAX_BYTES = 52_428_800
 MAX_SITEMAPS = 50_000
 
 
+@dataclass(frozen=True)
+class Preset:
+    """What one engine takes; smaller limits of the user stay (PROTOCOL sections 1, 2, 3 and 7)."""
+
+    max_bytes: int = MAX_BYTES
+    max_sitemaps: int = MAX_SITEMAPS
+    max_loc: int = 2_047
+    index: bool = True
+    ignores_priority: bool = False
+
+
+PRESETS = {
+    "google": Preset(ignores_priority=True),
+    "bing": Preset(ignores_priority=True),
+    "yandex": Preset(max_loc=1_024),
+    "baidu": Preset(max_bytes=10_485_760, index=False),
+    "2006": Preset(max_bytes=10_485_760, max_sitemaps=1_000),
+}
+
+
 def _option(
     default: Any,
     section: str,
@@ -127,11 +147,27 @@ class Options:
         None, "Mapping", "Zone of times that name none [UTC].", metavar="ZONE", per_set=True
     )
 
+    for_: str | None = _option(
+        None, "Layout", "Limits and checks of one engine, or of the protocol of 2006; baidu takes"
+        " no index.", choices=tuple(PRESETS),
+    )  # fmt: skip
     max_urls: int = _option(MAX_URLS, "Layout", "URLs a shard at most.", metavar="N")
     max_bytes: int = _option(
         MAX_BYTES, "Layout", "Uncompressed bytes a shard at most.", metavar="N"
     )
     max_sitemaps: int = _option(MAX_SITEMAPS, "Layout", "Shards an index at most.", metavar="N")
+    split_by: str | None = _option(
+        None, "Layout", "A set of shards for each value of a column; @host for each host, in"
+        " OUT/HOST/ with an index each. What waits goes to the disk, at most the plain XML.",
+        metavar="COL|@host", per_set=True,
+    )  # fmt: skip
+    split_index: str = _option(
+        "one", "Layout", "One index over all values of --split-by, or one for each.",
+        choices=("one", "each"),
+    )  # fmt: skip
+    max_groups: int = _option(
+        10_000, "Layout", "Values of --split-by at most.", metavar="N", per_set=True
+    )
     output: str = _option("xml", "Layout", "XML, or one URL a line.", choices=("xml", "text"))
     gzip: bool = _option(True, "Layout", "Compress the shards.")
     level: str = _option(
@@ -207,7 +243,7 @@ class Options:
             choices, value = spec.metadata["choices"], getattr(self, spec.name)
             if choices and value is not None and value not in choices:
                 raise ConfigError(
-                    f"{spec.name}: {value!r} is none of {', '.join(choices)}",
+                    f"{spec.name.rstrip('_')}: {value!r} is none of {', '.join(choices)}",
                     code="config.choice",
                 )
         check_name(self.name)
@@ -227,6 +263,21 @@ class Options:
                 f"{address!r} is no address of a site; write for example https://www.shop.example",
                 code="config.sitemap_url" if self.sitemap_url else "config.site",
             )
+        if "{host}" in (self.sitemap_url or "") and self.split_by != "@host":
+            raise ConfigError(
+                "sitemap_url: {host} stands for the hosts of --split-by @host",
+                code="config.sitemap_url",
+            )
+        if self.add_sitemap and not self.preset.index:
+            raise ConfigError(
+                f"add_sitemap: {self.for_} takes no index; name the sitemap to it by itself",
+                code="config.add_sitemap",
+            )
+        if self.split_by == "@host" and self.add_sitemap:
+            raise ConfigError(
+                "add_sitemap: each host has an index of its own; into which of them?",
+                code="config.split",
+            )
         return self
 
     def _check_text(self) -> None:
@@ -241,11 +292,17 @@ class Options:
                 )
 
     def folder_url(self) -> str:
-        """The address of the output folder, ending in ``/``."""
+        """The address of the output folder, ending in ``/``; ``{host}`` where each has its own."""
         if self.sitemap_url:
             return self.sitemap_url.rstrip("/") + "/"
         parts = urlsplit(self.site)
-        return f"{parts.scheme}://{parts.netloc}/"
+        host = "{host}" if self.split_by == "@host" else parts.netloc
+        return f"{parts.scheme}://{host}/"
+
+    @property
+    def preset(self) -> Preset:
+        """The limits of ``for``, or those of the protocol."""
+        return PRESETS[self.for_] if self.for_ else Preset()
 
     def max_rejects_json(self) -> dict[str, float]:
         """``max_rejects`` as the core reads it."""
@@ -309,7 +366,10 @@ class Options:
                 "now": int(time.time()) if self.news_old != "keep" else 0,
             },
             "max_urls": self.max_urls,
-            "max_bytes": self.max_bytes,
+            "max_bytes": min(self.max_bytes, self.preset.max_bytes),
+            "max_loc": self.preset.max_loc,
+            "split_by": self.split_by,
+            "max_groups": self.max_groups,
             "output": self.output,
             "on_invalid": self.on_invalid,
             "on_bad_field": self.on_bad_field,
@@ -351,9 +411,13 @@ class BuildOptions(TypedDict, total=False):
     news: Sequence[str] | Mapping[str, str]
     news_old: str
     timezone: str | None
+    for_: str | None
     max_urls: int
     max_bytes: int
     max_sitemaps: int
+    split_by: str | None
+    split_index: str
+    max_groups: int
     output: str
     gzip: bool
     level: str
@@ -408,7 +472,10 @@ def make_options(base: Options, given: Mapping[str, Any], *, where: str) -> Opti
     Raises:
         ConfigError: an unknown key or a value of the wrong type.
     """
-    known = {spec.name: spec for spec in fields(Options)}
+    # `for` cannot be a keyword of a call in Python, so there it is `for_`
+    known = {spec.name: spec for spec in fields(Options)} | {
+        spec.name.rstrip("_"): spec for spec in fields(Options)
+    }
     values: dict[str, Any] = {}
     for key, value in given.items():
         spec = known.get(key.replace("-", "_"))

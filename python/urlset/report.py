@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .config import Options
 
 
 @dataclass(frozen=True)
@@ -31,11 +34,13 @@ class Shard:
 
 @dataclass(frozen=True)
 class IndexFile:
-    """A sitemap index: its path in the output folder, how many sitemaps it names, its bytes."""
+    """A sitemap index: its path in the output folder, how many sitemaps it names, its bytes, its
+    address."""
 
     path: str
     sitemaps: int
     bytes: int
+    url: str = ""
 
 
 @dataclass(frozen=True)
@@ -140,3 +145,41 @@ def message_of(code: str) -> str:
 def warnings_of(notes: dict[str, int]) -> list[Warning]:
     """The counts of the core as warnings."""
     return [Warning(code, count, message_of(code)) for code, count in sorted(notes.items())]
+
+
+#: PROTOCOL section 2
+MAX_GOOGLE_INDEXES = 500
+
+
+def engine_warnings(options: Options, report: Report) -> list[Warning]:
+    """What an engine makes of the whole build."""
+    found: list[Warning] = []
+    if {"priority", "changefreq"} & report.mapping.keys() and (
+        options.for_ is None or options.preset.ignores_priority
+    ):
+        found.append(
+            Warning(
+                "priority.ignored",
+                report.urls,
+                "URLs may have priority or changefreq, which Google and Bing ignore",
+            )
+        )
+    if options.for_ == "google" and len(report.indexes) > MAX_GOOGLE_INDEXES:
+        found.append(
+            Warning(
+                "google.indexes",
+                len(report.indexes),
+                f"indexes are more than the {MAX_GOOGLE_INDEXES} that Google takes of a site",
+            )
+        )
+    if options.for_ == "bing":
+        bare = sum(len(shard.lastmod or "") < len("2026-11-20T") for shard in report.shards)
+        if bare:
+            found.append(
+                Warning(
+                    "bing.lastmod",
+                    bare,
+                    "sitemaps have no newest lastmod with a time, and Bing wants date and time",
+                )
+            )
+    return found

@@ -35,6 +35,12 @@ pub struct Config {
     /// Characters of a percent-encoded loc at most.
     #[serde(default = "default_max_loc")]
     pub max_loc: u32,
+    /// A set of shards for each value of this column; `@host` for each host of loc.
+    #[serde(default)]
+    pub split_by: Option<String>,
+    /// Values of `split_by` at most.
+    #[serde(default = "default_max_groups")]
+    pub max_groups: usize,
     /// How shards end.
     #[serde(default)]
     pub layout: Layout,
@@ -97,6 +103,9 @@ fn default_max_bytes() -> u64 {
 }
 fn default_max_loc() -> u32 {
     2_047
+}
+fn default_max_groups() -> usize {
+    10_000
 }
 fn default_hosts() -> String {
     "same".into()
@@ -303,6 +312,9 @@ impl Config {
         }
         if !(1..=64 << 20).contains(&self.max_cell) {
             return wrong("max_cell", format!("{} is not from 1 byte to 64 MiB", self.max_cell));
+        }
+        if !(1..=1_000_000).contains(&self.max_groups) {
+            return wrong("max_groups", format!("{} is not from 1 to 1000000", self.max_groups));
         }
         if self.threads.is_some_and(|n| !(1..=1_024).contains(&n)) {
             return wrong("threads", "not from 1 to 1024".into());

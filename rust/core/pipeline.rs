@@ -10,7 +10,7 @@
 //! reader waits for one that the collector gives back.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
@@ -28,6 +28,7 @@ use crate::render::family::Families;
 use crate::render::plan::{Chosen, Plan};
 use crate::render::row::{Renderer, Rules, check_constants};
 use crate::shard::packer::{Limits, Packer, Shard};
+use crate::shard::split::Splitter;
 use crate::simd::csv_masks;
 use crate::unique::Unique;
 use crate::write::Sink;
@@ -149,12 +150,18 @@ pub fn run(
             bytes: config.max_bytes,
             text: config.output == Output::Text,
         };
+        // beside the reject file, that is in the folder of the state
+        let splitter = config.split_by.as_ref().map(|column| {
+            let folder = rejects.parent().map(Path::to_owned).unwrap_or_default();
+            Splitter::new(config, limits, column, folder)
+        });
         let collector = Collector {
             config,
             rules,
             progress,
             unique,
             families,
+            splitter,
             packer: Packer::new(limits),
             shards: shard_tx,
             done: done_rx,
@@ -275,11 +282,11 @@ impl Worker<'_> {
         }
     }
 
-    fn write(&self, shard: Shard, buffer: &mut Vec<u8>) {
+    fn write(&self, mut shard: Shard, buffer: &mut Vec<u8>) {
         let written = if self.progress.stop.load(Ordering::Relaxed) {
             Err(Error::cancelled())
         } else {
-            self.sink.write(shard, buffer)
+            shard.load().and_then(|()| self.sink.write(shard, buffer))
         };
         self.progress.shards.fetch_add(1, Ordering::Relaxed);
         // the collector may have left with an error of its own
@@ -362,6 +369,7 @@ struct Collector<'r> {
     progress: &'r Progress,
     unique: Option<Unique>,
     families: Option<Families>,
+    splitter: Option<Splitter>,
     packer: Packer,
     shards: Sender<Shard>,
     done: Receiver<Result<ShardEntry>>,
@@ -501,13 +509,21 @@ impl Collector<'_> {
 
     fn pack(&mut self, chunk: Arc<Chunk>, skip: &[u32]) -> Result<()> {
         let (shards, done, list) = (&self.shards, &self.done, &mut self.outcome.shards);
-        self.packer.push(&chunk, skip, &mut |shard| send(shard, shards, done, list))
+        let emit = &mut |shard| send(shard, shards, done, list);
+        match &mut self.splitter {
+            Some(splitter) => splitter.push(&chunk, skip, emit),
+            None => self.packer.push(&chunk, skip, emit),
+        }
     }
 
     fn finish(mut self) -> Result<Outcome> {
         if let Some(families) = &mut self.families {
             let last = families.finish()?;
             self.pack_whole(last)?;
+        }
+        if let Some(splitter) = self.splitter.take() {
+            let (shards, done, list) = (&self.shards, &self.done, &mut self.outcome.shards);
+            self.outcome.sets = splitter.finish(&mut |shard| send(shard, shards, done, list))?;
         }
         if let Some(shard) = self.packer.finish() {
             send(shard, &self.shards, &self.done, &mut self.outcome.shards)?;
@@ -519,7 +535,9 @@ impl Collector<'_> {
         }
         self.rejects.finish()?;
         let mut outcome = self.outcome;
-        outcome.shards.sort_unstable_by_key(|shard| shard.number);
+        outcome
+            .shards
+            .sort_unstable_by_key(|shard| (shard.set.as_ref().map(|set| set.number), shard.number));
         check_fates(&outcome)?;
         if let MaxRejects::Share(most) = self.config.max_rejects
             && outcome.rejected as f64 > most * outcome.rows as f64

@@ -102,6 +102,12 @@ impl Chunk {
         self.splits.push((start, self.split_text.len() as u32));
     }
 
+    /// The entry at hand has the value of the one before.
+    pub fn repeat_split(&mut self) {
+        let last = self.splits.last().copied().unwrap_or_default();
+        self.splits.push(last);
+    }
+
     /// The value that an entry is split by; empty where the set is not split.
     pub fn split_of(&self, entry: usize) -> &[u8] {
         match self.splits.get(entry) {

@@ -64,6 +64,8 @@ pub struct Plan {
     pub images: Vec<usize>,
     /// What stands between the images of a cell.
     pub image_separator: Option<Vec<u8>>,
+    /// What the set is split by.
+    pub split: Option<Split>,
     /// Any of images, alternates, video and news.
     pub extended: bool,
     /// Where alternates come from.
@@ -85,6 +87,15 @@ pub struct Chosen {
     pub from: String,
     /// No option named it: it was found by its name.
     pub found: bool,
+}
+
+/// What the set is split by.
+#[derive(Debug, Clone, Copy)]
+pub enum Split {
+    /// The host of loc.
+    Host,
+    /// A column, by slot.
+    Slot(usize),
 }
 
 /// Where alternates come from.
@@ -136,6 +147,7 @@ impl Plan {
             priority: None,
             images: Vec::new(),
             image_separator: mapping.image_separator.clone().map(String::into_bytes),
+            split: None,
             extended: false,
             alternates: None,
             video: None,
@@ -153,6 +165,11 @@ impl Plan {
         resolver.alternates(mapping)?;
         resolver.plan.video = resolver.mapped("video", video::TAGS, &mapping.video)?;
         resolver.plan.news = resolver.mapped("news", news::TAGS, &mapping.news)?;
+        resolver.plan.split = match config.split_by.as_deref() {
+            None => None,
+            Some("@host") => Some(Split::Host),
+            Some(column) => Some(Split::Slot(resolver.slot("split_by", column)?)),
+        };
         let plan = &mut resolver.plan;
         plan.extended = !plan.images.is_empty()
             || plan.alternates.is_some()

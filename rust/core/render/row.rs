@@ -6,6 +6,7 @@ use std::ops::Range;
 use jiff::tz::TimeZone;
 use siphasher::sip128::{Hasher128, SipHasher13};
 
+use super::address::host_of;
 use super::alternate::Links;
 use super::changefreq;
 use super::chunk::{Chunk, Entry, NO_LASTMOD, REJECT_VALUE, Reject};
@@ -17,7 +18,7 @@ use super::image::Images;
 use super::lastmod::{Lastmod, local_to_instant};
 use super::loc::{Folder, Hosts, LocFault, LocInfo, LocRules, Site};
 use super::news::{self, News};
-use super::plan::{From, LocFrom, Plan};
+use super::plan::{From, LocFrom, Plan, Split};
 use super::priority;
 use super::video;
 use crate::config::{Config, Epoch, NewsOld, OnBadField, Output};
@@ -218,6 +219,9 @@ impl<'r> Renderer<'r> {
                 let Element { newest, namespaces, .. } = element;
                 let entry = Entry { len: len as u32, row: number, newest, namespaces };
                 chunk.entries.push(entry);
+                if let Some(split) = self.plan.split {
+                    self.split(split, row, &element, chunk);
+                }
                 if self.plan.alternates.as_ref().is_some_and(|from| from.rows) {
                     self.expand(start, &element, entry, chunk);
                 }
@@ -237,6 +241,20 @@ impl<'r> Renderer<'r> {
             chunk.keys.truncate(chunk.entries.len());
         }
         chunk.members.truncate(chunk.entries.len());
+    }
+
+    /// Tells the value that the element is split by.
+    fn split(&mut self, split: Split, row: &impl Row, element: &Element, chunk: &mut Chunk) {
+        let value = &mut self.encoded;
+        value.clear();
+        match split {
+            Split::Host => {
+                value.extend_from_slice(host_of(&chunk.bytes[element.loc.clone()]));
+                value.make_ascii_lowercase();
+            }
+            Split::Slot(slot) => row.cell(slot, &mut self.value).write(value),
+        }
+        chunk.push_split(trim(value));
     }
 
     /// Makes entries of the alternates of the row whose element begins at `start`: the same
@@ -259,6 +277,12 @@ impl<'r> Renderer<'r> {
                 chunk.keys.push(hash(key, href));
             }
             chunk.entries.push(Entry { len: len as u32, ..entry });
+            match self.plan.split {
+                None => {}
+                Some(Split::Host) => chunk.push_split(&host_of(href).to_ascii_lowercase()),
+                // of the row that it was made from
+                Some(Split::Slot(_)) => chunk.repeat_split(),
+            }
             chunk.expanded += 1;
         }
     }

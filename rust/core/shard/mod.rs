@@ -2,4 +2,7 @@
 
 pub mod frame;
 pub mod gzip;
+mod name;
 pub mod packer;
+mod spill;
+pub mod split;

@@ -5,6 +5,8 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::frame;
+use super::spill::Segment;
+use crate::error::Result;
 use crate::render::chunk::{Chunk, NO_LASTMOD};
 
 /// Articles in one sitemap at most (PROTOCOL section 2, *News*).
@@ -28,19 +30,33 @@ impl Limits {
     }
 }
 
-/// Elements that stand next to each other in a chunk.
-pub struct Piece {
-    /// Where they are.
-    pub chunk: Arc<Chunk>,
-    /// Their bytes.
-    pub bytes: Range<usize>,
+/// Elements that stand next to each other.
+pub enum Piece {
+    /// In a chunk.
+    Chunk(Arc<Chunk>, Range<usize>),
+    /// In the spill file.
+    Spilled(Segment),
 }
 
 impl Piece {
-    /// The bytes of the elements.
+    /// The bytes of the elements; a piece that was spilled has none until it is loaded.
     pub fn as_bytes(&self) -> &[u8] {
-        &self.chunk.bytes[self.bytes.clone()]
+        match self {
+            Piece::Chunk(chunk, bytes) => &chunk.bytes[bytes.clone()],
+            Piece::Spilled(_) => &[],
+        }
     }
+}
+
+/// Which of the sets that a build is split into.
+#[derive(Debug)]
+pub struct Set {
+    /// Its place among the sets.
+    pub number: usize,
+    /// What the names of its files begin with, without the number: safe, and no other set's.
+    pub stem: String,
+    /// The host of its URLs, if it is split by hosts.
+    pub host: Option<String>,
 }
 
 /// A shard that is complete.
@@ -57,6 +73,23 @@ pub struct Shard {
     pub namespaces: u8,
     /// The newest lastmod, as [`crate::render::chunk::Entry::newest`] has it.
     pub newest: i64,
+    /// The set that it belongs to, if the build is split.
+    pub set: Option<Arc<Set>>,
+}
+
+impl Shard {
+    /// Brings back what was spilled.
+    pub fn load(&mut self) -> Result<()> {
+        for piece in &mut self.pieces {
+            if let Piece::Spilled(segment) = piece {
+                let mut chunk = Chunk::default();
+                chunk.bytes = segment.read()?;
+                let all = 0..chunk.bytes.len();
+                *piece = Piece::Chunk(Arc::new(chunk), all);
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Fills shards.
@@ -76,7 +109,15 @@ impl Packer {
     }
 
     fn empty(number: u64) -> Shard {
-        Shard { number, pieces: Vec::new(), urls: 0, bytes: 0, namespaces: 0, newest: NO_LASTMOD }
+        Shard {
+            number,
+            pieces: Vec::new(),
+            urls: 0,
+            bytes: 0,
+            namespaces: 0,
+            newest: NO_LASTMOD,
+            set: None,
+        }
     }
 
     /// Takes the elements of a chunk, but for those that `skip` names by their ascending indices;
@@ -85,8 +126,8 @@ impl Packer {
         &mut self,
         chunk: &Arc<Chunk>,
         skip: &[u32],
-        emit: &mut impl FnMut(Shard) -> Result<(), E>,
-    ) -> Result<(), E> {
+        emit: &mut impl FnMut(Shard) -> std::result::Result<(), E>,
+    ) -> std::result::Result<(), E> {
         let mut skip = skip.iter().peekable();
         let mut at = 0;
         let mut from = 0; // where the run at hand begins
@@ -122,8 +163,13 @@ impl Packer {
 
     fn run(&mut self, chunk: &Arc<Chunk>, bytes: Range<usize>) {
         if !bytes.is_empty() {
-            self.open.pieces.push(Piece { chunk: chunk.clone(), bytes });
+            self.open.pieces.push(Piece::Chunk(chunk.clone(), bytes));
         }
+    }
+
+    /// The pieces of the shard that is not yet complete.
+    pub fn pieces(&mut self) -> &mut Vec<Piece> {
+        &mut self.open.pieces
     }
 
     fn close(&mut self) -> Shard {

@@ -43,10 +43,12 @@ pub struct Dir<'a> {
 const UNSYNCED: usize = 8;
 
 impl Dir<'_> {
-    fn file_name(&self, number: u64) -> String {
+    fn file_name(&self, shard: &Shard) -> String {
+        let stem = shard.set.as_ref().map_or(&self.name, |set| &set.stem);
+        let number = shard.number;
         let kind = if self.text { "txt" } else { "xml" };
         let gz = if self.encoder.is_some() { ".gz" } else { "" };
-        format!("{}-{number:05}.{kind}{gz}", self.name)
+        format!("{stem}-{number:05}.{kind}{gz}")
     }
 
     /// Waits for the disk until at most `limit` files are left.
@@ -98,7 +100,8 @@ impl Sink for Dir<'_> {
         };
         let mut entry = ShardEntry {
             number: shard.number,
-            path: self.file_name(shard.number),
+            path: self.file_name(&shard),
+            set: shard.set.clone(),
             urls: shard.urls,
             bytes: shard.bytes,
             compressed_bytes: shard.bytes,
