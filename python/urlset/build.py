@@ -9,17 +9,18 @@ import resource
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import fields, replace
+from dataclasses import asdict, fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from . import _core
 from .config import Options, SetTable, load, make_options, make_sets, parse_percent
-from .errors import DataError, Error, RejectLimitError
+from .errors import DataError, Error, PublishError, RejectLimitError
+from .feed import deliver_feed, recover_feed, stage_feed
 from .gzip import encoder
 from .index import Sitemap, render_indexes
-from .publish import VERSION, Publication
+from .publish import VERSION, Publication, inside
 from .report import Report, Shard, engine_warnings, warnings_of
 from .source import Feed, Source, feeds
 
@@ -30,6 +31,10 @@ if TYPE_CHECKING:
 
 #: called about ten times a second while rows are read
 OnProgress = Callable[["_core.Progress", list[Feed]], None]
+
+
+#: 29 of 100 are 29%, though 0.29 * 100 is less than 29 in floating point
+ROUNDING = 1e-12
 
 
 def build(
@@ -97,12 +102,18 @@ class Build:
             self.report.error = {"code": error.code, "message": str(error)}
             raise
         except KeyboardInterrupt:
-            self.report.error = {"code": "interrupted", "message": "stopped by a signal"}
+            if self.report.published:
+                self._stopped("stopped, but all was published")
+            elif self.report.error is None:
+                self._stopped("stopped; nothing was published")
             raise
         finally:
             self.report.seconds = round(time.monotonic() - self._started, 3)
             usage = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
             self.report.peak_rss = usage if sys.platform == "darwin" else usage * 1024
+
+    def _stopped(self, message: str) -> None:
+        self.report.error = {"code": "interrupted", "message": message}
 
     def _sets(self, sources: Sequence[Any], given: dict[str, Any], config: Any) -> list[SetTable]:
         """What is to be built: the sets of a ``urlset.toml``, or one."""
@@ -131,7 +142,10 @@ class Build:
         inputs = [feeds(table.input, table.options) for table in sets]
         with Publication(out, state) as publication:
             manifest = publication.manifest()
-            live = _live(manifest, out, _fingerprint(sets))
+            recovered = {"publish.recovered": int(publication.recovered)}
+            recovered["changes.recovered"] = int(recover_feed(publication) is not None)
+            self.report.warnings += warnings_of({c: n for c, n in recovered.items() if n})
+            live = self._live(manifest, out, _fingerprint(sets))
             started = time.monotonic()
             try:
                 for table, feed in zip(sets, inputs, strict=True):
@@ -139,16 +153,28 @@ class Build:
             finally:
                 self._keep_rejects(options, publication)
             self._check(options, manifest)
-            indexes = self._stage_indexes(sets, publication)
+            new = self._manifest(sets, publication, manifest)
+            moves = list(dict.fromkeys(shard.path for shard in self.report.shards if shard.changed))
+            moves += self._stage_indexes(sets, publication, new)
             self.report.warnings += engine_warnings(options, self.report)
             self.report.timings["build"] = round(time.monotonic() - started, 4)
+            if options.verify_staged:
+                self._verify(options, publication, new)
+            if options.changes is not None:
+                changed = {shard.path for shard in self.report.shards if shard.changed}
+                stage_feed(publication, manifest, new, changed, Path(options.changes))
             if options.dry_run:
                 return
             started = time.monotonic()
-            moves = [shard.path for shard in self.report.shards if shard.changed]
-            self._sync_extra(publication)
-            publication.publish(moves + indexes, self._manifest(sets, publication, manifest))
+            try:
+                publication.publish(moves, new)
+            except KeyboardInterrupt:
+                if publication.pending():
+                    self._stopped("stopped while publishing: the next build completes it")
+                raise
             self.report.published = True
+            if options.changes is not None:
+                deliver_feed(publication, Path(options.changes))
             self.report.timings["publish"] = round(time.monotonic() - started, 4)
 
     def _build_set(
@@ -177,6 +203,9 @@ class Build:
         except Error:
             self.report.rows += progress.rows
             raise
+        finally:
+            for feed in inputs:
+                feed.close()
         self._add(json.loads(text), by_group=splits_index(options))
 
     def _add(self, outcome: dict[str, Any], *, by_group: bool) -> None:
@@ -218,7 +247,8 @@ class Build:
         report = self.report
         limit = options.max_rejects_json()
         share = limit.get("share")
-        if share is not None and report.rejected > share * report.rows:
+        most = limit["count"] if share is None else share * report.rows * (1 + ROUNDING)
+        if report.rejected > most:
             codes = ", ".join(f"{code} {n}" for code, n in report.rejects["by_code"].items())
             raise RejectLimitError(
                 f"{report.rejected:,} of {report.rows:,} rows rejected, more than"
@@ -236,20 +266,65 @@ class Build:
             )
         former = int((manifest or {}).get("urls", 0))
         shrink = parse_percent("max_shrink", options.max_shrink)
-        if report.urls < former * (1 - shrink):
+        if report.urls < former * (1 - shrink) * (1 - ROUNDING):
             raise DataError(
                 f"{report.urls:,} URLs where {former:,} are live, more than {options.max_shrink}"
                 " fewer: is the input whole? (--max-shrink 100% publishes all the same)",
                 code="publish.shrank",
             )
 
-    def _stage_indexes(self, sets: list[SetTable], publication: Publication) -> list[str]:
-        """Stages the indexes; their paths, the first one last: it is what crawlers ask for."""
+    def _verify(self, options: Options, publication: Publication, manifest: dict[str, Any]) -> None:
+        """Reads the whole set, staged or live, with the parser of ``urlset verify``."""
+        from .targets import Item
+        from .verify import verify_files
+
+        started = time.monotonic()
+        staged = {shard.path for shard in self.report.shards if shard.changed}
+        items = []
+        indexes = {index["path"] for index in manifest["indexes"]}
+        for entry in manifest["indexes"] + manifest["shards"]:
+            path = entry["path"]
+            place = inside(publication.staging, path)
+            if path not in staged and not place.exists():
+                place = inside(publication.out, path)
+            url = entry.get("url") or address(options, path, entry.get("host"))
+            items.append(Item(place, path, url, path not in indexes))
+        found = verify_files(items, duplicates=False)
+        self.report.timings["verify"] = round(time.monotonic() - started, 4)
+        # what the options ask for is no fault of the files
+        asked = set() if options.hosts == "same" else {"loc.other_host", "loc.cross_host"}
+        asked |= {"index.other_host"} if options.add_sitemap else set()
+        wrong = [p for p in found.problems if p.severity == "error" and p.code not in asked]
+        if wrong:
+            problem = wrong[0]
+            raise PublishError(
+                f"{problem.file}: {problem.message} [{problem.code}]; nothing was published; this"
+                " is a defect of urlset or of the disk, please report it",
+                code="verify.staged",
+            )
+        if found.urls != self.report.urls:
+            raise PublishError(
+                f"{found.urls:,} URLs were read back where {self.report.urls:,} were written;"
+                " nothing was published; please report this",
+                code="verify.staged",
+            )
+
+    def _stage_indexes(
+        self, sets: list[SetTable], publication: Publication, manifest: dict[str, Any]
+    ) -> list[str]:
+        """Stages the indexes that are not live as they are, and adds all to the manifest.
+
+        Returns:
+            The staged ones, the first index last: it is what crawlers ask for.
+        """
         options = sets[0].options
         if not options.preset.index:  # the manifest is then what makes the build live
             self.report.url = address(options, self.report.shards[0].path, self._groups[0][1])
             return []
         name = options.name if len(sets) == 1 else _index_of_sets(sets)
+        entries = {entry["path"]: entry for entry in manifest["shards"]}
+        when = "changed_at" if options.index_lastmod == "changed" else "lastmod"
+        most = min(options.max_sitemaps, options.preset.max_sitemaps)
         # those that share an index, then those with one of their own
         shared = [shard for stem, _, shards in self._groups if stem is None for shard in shards]
         plans: list[tuple[str, str | None, list[Shard]]]
@@ -257,74 +332,116 @@ class Build:
         plans += [(stem, host, shards) for stem, host, shards in self._groups if stem is not None]
         staged = []
         for stem, host, shards in plans:
-            sitemaps = [Sitemap(address(options, s.path, host), s.lastmod) for s in shards]
+            paths = dict.fromkeys(shard.path for shard in shards)
+            sitemaps = [Sitemap(address(options, p, host), entries[p][when]) for p in paths]
             if host is None and stem == name:
-                sitemaps += [Sitemap(url) for url in options.add_sitemap]
-            most = min(options.max_sitemaps, options.preset.max_sitemaps)
+                sitemaps += [Sitemap(_core.address(url)) for url in options.add_sitemap]
             for index, text in render_indexes(
                 stem, sitemaps, max_sitemaps=most, max_bytes=options.preset.max_bytes
             ):
-                publication.stage(index.path, text)
-                url = address(options, index.path, host)
-                self.report.indexes.append(replace(index, url=url))
-                staged.append(index.path)
+                named = replace(index, url=address(options, index.path, host))
+                self.report.indexes.append(named)
+                manifest["indexes"].append(asdict(named))
+                if not publication.is_live(index.path, text):
+                    publication.stage(index.path, text)
+                    staged.append(index.path)
         self.report.url = self.report.indexes[0].url
         return staged[::-1]
-
-    def _sync_extra(self, publication: Publication) -> None:
-        """Live files that are kept must be what the manifest says: nothing to do but to look."""
-        for shard in self.report.shards:
-            if not shard.changed and not (publication.out / shard.path).exists():
-                raise DataError(
-                    f"{shard.path} vanished while the build ran; run it again",
-                    code="publish.vanished",
-                )
 
     def _manifest(
         self, sets: list[SetTable], publication: Publication, former: dict[str, Any] | None
     ) -> dict[str, Any]:
+        """The manifest of this build, its indexes still to come."""
         options = sets[0].options
         now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         before = {entry["path"]: entry for entry in (former or {}).get("shards", ())}
         hosts = {shard.path: host for _, host, shards in self._groups for shard in shards if host}
-        shards = []
+        shards: dict[str, dict[str, Any]] = {}
         for shard in self.report.shards:
-            same = before.get(shard.path)
-            kept = same is not None and same.get("digest") == shard.digest
+            entry = before.get(shard.path, {})
+            kept = entry.get("digest") == shard.digest
             folder = publication.staging if shard.changed else publication.out
-            shards.append(
-                {
-                    "path": shard.path,
-                    "urls": shard.urls,
-                    "bytes": shard.bytes,
-                    "compressed_bytes": shard.compressed_bytes,
-                    "digest": shard.digest,
-                    "lastmod": shard.lastmod,
-                    "changed_at": same["changed_at"] if kept and same else now,
-                    "mtime_ns": (folder / shard.path).stat().st_mtime_ns,
-                    **({"host": hosts[shard.path]} if shard.path in hosts else {}),
-                }
-            )
+            # the same rows twice give one stable shard: the path is listed once
+            shards[shard.path] = {
+                "path": shard.path,
+                "urls": shard.urls,
+                "bytes": shard.bytes,
+                "compressed_bytes": shard.compressed_bytes,
+                "digest": shard.digest,
+                "lastmod": shard.lastmod,
+                "changed_at": entry["changed_at"] if kept else now,
+                "mtime_ns": _mtime(folder / shard.path),
+                **({"host": hosts[shard.path]} if shard.path in hosts else {}),
+            }
         return {
             "manifest": VERSION,
             "urlset": _core.__version__,
             "site": options.site,
             "sitemap_url": options.folder_url(),
             "config": _fingerprint(sets),
-            "layout": "packed",
+            "layout": options.layout,
             "urls": self.report.urls,
-            "shards": shards,
-            "indexes": [
-                {
-                    "path": index.path,
-                    "sitemaps": index.sitemaps,
-                    "bytes": index.bytes,
-                    "url": index.url,
-                }
-                for index in self.report.indexes
-            ],
-            "retired": [],
+            "shards": list(shards.values()),
+            "indexes": [],
+            "retired": _retired(options, former, set(shards)),
         }
+
+    def _live(
+        self, manifest: dict[str, Any] | None, out: Path, fingerprint: str
+    ) -> dict[str, dict[str, Any]]:
+        """The live shards that the build may leave as they are.
+
+        Under another configuration (another level of compression, say) or another urlset all is
+        written anew, and so is what was changed by hand.
+        """
+        if manifest is None:
+            return {}
+        if (manifest.get("config"), manifest.get("urlset")) != (fingerprint, _core.__version__):
+            self.report.warnings += warnings_of({"manifest.config": 1})
+            return {}
+        live = {}
+        edited = 0
+        for entry in manifest.get("shards", ()):
+            try:
+                stat = inside(out, entry["path"]).stat()
+            except OSError:
+                edited += 1
+                continue
+            if (stat.st_size, stat.st_mtime_ns) != (
+                entry.get("compressed_bytes"),
+                entry.get("mtime_ns"),
+            ):
+                edited += 1
+                continue
+            live[entry["path"]] = {
+                "digest": entry["digest"],
+                "compressed_bytes": entry["compressed_bytes"],
+            }
+        if edited:
+            self.report.warnings += warnings_of({"manifest.edited": edited})
+        return live
+
+
+def _mtime(path: Path) -> int:
+    try:
+        return path.stat().st_mtime_ns
+    except FileNotFoundError:
+        raise PublishError(
+            f"{path.name} vanished while the build ran; run it again", code="publish.vanished"
+        ) from None
+
+
+def _retired(options: Options, former: dict[str, Any] | None, new: set[str]) -> list[str]:
+    """Stable shards of the former generation, kept one build longer: crawlers hold old indexes.
+
+    A build that changes nothing is no generation.
+    """
+    if former is None or options.layout != "stable" or former.get("layout") != "stable":
+        return []
+    shards = {entry["path"] for entry in former["shards"]}
+    if shards == new:
+        return sorted(former.get("retired", ()))
+    return sorted(shards - new)
 
 
 def splits_index(options: Options) -> bool:
@@ -364,32 +481,3 @@ def _fingerprint(sets: list[SetTable]) -> str:
         }
         texts.append(json.dumps(values, sort_keys=True, default=str))
     return hashlib.sha256("\n".join(texts).encode()).hexdigest()[:32]
-
-
-def _live(
-    manifest: dict[str, Any] | None, out: Path, fingerprint: str
-) -> dict[str, dict[str, Any]]:
-    """The live shards that the build may leave as they are: those that nobody changed by hand.
-
-    Under another configuration (another encoder's level, say) all is written anew.
-    """
-    if manifest is None or manifest.get("config") != fingerprint:
-        return {}
-    if manifest.get("urlset") != _core.__version__:
-        return {}
-    live = {}
-    for entry in manifest.get("shards", ()):
-        try:
-            stat = (out / entry["path"]).stat()
-            unchanged = (stat.st_size, stat.st_mtime_ns) == (
-                entry["compressed_bytes"],
-                entry["mtime_ns"],
-            )
-            if unchanged:
-                live[entry["path"]] = {
-                    "digest": entry["digest"],
-                    "compressed_bytes": entry["compressed_bytes"],
-                }
-        except (OSError, KeyError):
-            continue  # gone, or from a manifest that says less: it is written anew
-    return live

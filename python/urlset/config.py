@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, TypedDict
 from urllib.parse import urlsplit
 
+from . import _core
 from .errors import ConfigError
 
 #: PROTOCOL section 1
@@ -168,6 +169,14 @@ class Options:
     max_groups: int = _option(
         10_000, "Layout", "Values of --split-by at most.", metavar="N", per_set=True
     )
+    layout: str = _option(
+        "packed", "Layout", "Full shards, or borders set by the rows, so that an edit touches one "
+        "shard.", choices=("packed", "stable"),
+    )  # fmt: skip
+    index_lastmod: str = _option(
+        "newest", "Layout", "lastmod in the index: the newest entry, or when the file changed.",
+        choices=("newest", "changed"),
+    )  # fmt: skip
     output: str = _option("xml", "Layout", "XML, or one URL a line.", choices=("xml", "text"))
     gzip: bool = _option(True, "Layout", "Compress the shards.")
     level: str = _option(
@@ -227,6 +236,11 @@ class Options:
     threads: int | None = _option(
         None, "Run", "Threads that render and compress [cores].", metavar="N"
     )
+    changes: str | os.PathLike[str] | None = _option(
+        None, "Run", "Write which URLs were added, changed, removed, .csv, .jsonl or .parquet "
+        "(needs --duplicates drop or fail).", metavar="PATH",
+    )  # fmt: skip
+    verify_staged: bool = _option(False, "Run", "Read and check the whole set before it goes live.")
     dry_run: bool = _option(False, "Run", "Do all but publish.")
 
     def checked(self) -> Options:
@@ -247,6 +261,18 @@ class Options:
                     code="config.choice",
                 )
         check_name(self.name)
+        if self.changes is not None:
+            if self.duplicates == "keep":
+                raise ConfigError(
+                    "changes: where duplicates are kept, a new URL in one shard may stand in"
+                    " another already; drop them (--duplicates drop)",
+                    code="config.changes",
+                )
+            if not os.fspath(self.changes).endswith((".csv", ".jsonl", ".parquet")):
+                raise ConfigError(
+                    f"changes: {os.fspath(self.changes)!r} ends in none of .csv, .jsonl, .parquet",
+                    code="config.changes",
+                )
         self.max_rejects_json()
         parse_percent("max_shrink", self.max_shrink)
         if not 1 <= self.max_sitemaps <= MAX_SITEMAPS:
@@ -257,7 +283,10 @@ class Options:
         self.filters_json()
         self._check_text()
         address = self.sitemap_url or self.site
-        parts = urlsplit(address)
+        try:
+            parts = urlsplit(address)
+        except ValueError:  # brackets that are no IPv6 address
+            parts = urlsplit("")
         if parts.scheme not in ("http", "https") or not parts.netloc:
             raise ConfigError(
                 f"{address!r} is no address of a site; write for example https://www.shop.example",
@@ -278,6 +307,12 @@ class Options:
                 "add_sitemap: each host has an index of its own; into which of them?",
                 code="config.split",
             )
+        if self.split_by is not None and self.layout != "packed":
+            raise ConfigError(
+                "split_by: its shards are packed; leave --layout stable out", code="config.split"
+            )
+        for sitemap in self.add_sitemap:
+            _core.address(sitemap)
         return self
 
     def _check_text(self) -> None:
@@ -294,10 +329,13 @@ class Options:
     def folder_url(self) -> str:
         """The address of the output folder, ending in ``/``; ``{host}`` where each has its own."""
         if self.sitemap_url:
-            return self.sitemap_url.rstrip("/") + "/"
-        parts = urlsplit(self.site)
-        host = "{host}" if self.split_by == "@host" else parts.netloc
-        return f"{parts.scheme}://{host}/"
+            address = self.sitemap_url.rstrip("/") + "/"
+        else:
+            parts = urlsplit(self.site)
+            host = "{host}" if self.split_by == "@host" else parts.netloc
+            address = f"{parts.scheme}://{host}/"
+        # {host} stands for each of many hosts, and is no host itself
+        return address if "{host}" in address else _core.address(address)
 
     @property
     def preset(self) -> Preset:
@@ -370,6 +408,7 @@ class Options:
             "max_loc": self.preset.max_loc,
             "split_by": self.split_by,
             "max_groups": self.max_groups,
+            "layout": self.layout,
             "output": self.output,
             "on_invalid": self.on_invalid,
             "on_bad_field": self.on_bad_field,
@@ -418,6 +457,8 @@ class BuildOptions(TypedDict, total=False):
     split_by: str | None
     split_index: str
     max_groups: int
+    layout: str
+    index_lastmod: str
     output: str
     gzip: bool
     level: str
@@ -436,6 +477,8 @@ class BuildOptions(TypedDict, total=False):
     encoding: str | None
     max_cell: int
     threads: int | None
+    changes: str | os.PathLike[str] | None
+    verify_staged: bool
     dry_run: bool
 
 
@@ -530,7 +573,7 @@ def load(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]], tuple[str, .
         raise ConfigError(f"{path}: write [[set]] with two brackets", code="config.toml")
     inputs = _inputs(data.pop("input", ()), path)
     for table in (data, *sets):
-        for key in ("out", "state", "rejects"):
+        for key in ("out", "state", "rejects", "changes"):
             if isinstance(table.get(key), str):
                 table[key] = str(path.parent / table[key])
     for table in sets:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
-from xml.sax.saxutils import escape
 
 from .config import MAX_BYTES
 
@@ -21,8 +20,8 @@ HEADER = (
     '<sitemapindex xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">\n'
 )
 FOOTER = "</sitemapindex>\n"
-#: the prose asks for all five; lxml and expat read them back
-ENTITIES = {"'": "&apos;", '"': "&quot;"}
+#: the prose asks for all five (xml.sax.saxutils would import urllib.request: 20 ms at start-up)
+ENTITIES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "'": "&apos;", '"': "&quot;"})
 
 
 @dataclass(frozen=True)
@@ -33,8 +32,8 @@ class Sitemap:
     lastmod: str | None = None
 
     def render(self) -> str:
-        lastmod = f"<lastmod>{escape(self.lastmod, ENTITIES)}</lastmod>" if self.lastmod else ""
-        return f"<sitemap><loc>{escape(self.loc, ENTITIES)}</loc>{lastmod}</sitemap>\n"
+        lastmod = f"<lastmod>{self.lastmod.translate(ENTITIES)}</lastmod>" if self.lastmod else ""
+        return f"<sitemap><loc>{self.loc.translate(ENTITIES)}</loc>{lastmod}</sitemap>\n"
 
 
 def index_name(name: str, number: int) -> str:

@@ -24,7 +24,8 @@ import json
 import os
 import shutil
 import signal
-from collections.abc import Iterable, Iterator
+import threading
+from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -47,6 +48,8 @@ class Publication:
         self.out = out
         self.state = state if state is not None else out / ".urlset"
         self.staging = self.state / STAGING
+        #: a build was found that had been killed during its publication, and was completed
+        self.recovered = False
         self._lock: int | None = None
 
     def __enter__(self) -> Publication:
@@ -74,8 +77,10 @@ class Publication:
 
     def __exit__(self, *_: object) -> None:
         try:
-            # a failed build leaves nothing; whoever cannot remove it now leaves it to the next
-            shutil.rmtree(self.staging, ignore_errors=True)
+            # a failed build leaves nothing; whoever cannot remove it now leaves it to the next.
+            # Once there is a journal, the next build needs what is staged to complete it.
+            if not self.pending():
+                shutil.rmtree(self.staging, ignore_errors=True)
         finally:
             self._release()
 
@@ -103,6 +108,10 @@ class Publication:
             os.close(self._lock)
             self._lock = None
 
+    def pending(self) -> bool:
+        """Whether a publication was begun that the next build will complete."""
+        return (self.state / JOURNAL).exists()
+
     def manifest(self) -> dict[str, Any] | None:
         """The manifest of what is live, or None for a first build.
 
@@ -116,6 +125,7 @@ class Publication:
         journal = read_state(self.state / JOURNAL)
         if journal is not None:
             self._complete(journal)
+            self.recovered = True
 
     def _clean(self) -> None:
         if self.staging.is_symlink():
@@ -132,19 +142,41 @@ class Publication:
             target.parent.mkdir(parents=True, exist_ok=True)
             write_synced(target, text)
 
+    def is_live(self, path: str, text: str) -> bool:
+        """Whether a small file is live with just this content."""
+        live = inside(self.out, path)
+        try:
+            return live.stat().st_size == len(text.encode()) and live.read_bytes() == text.encode()
+        except OSError:
+            return False
+
     def publish(self, moves: list[str], manifest: dict[str, Any]) -> None:
         """Makes the staged files live, in the order given: the indexes last.
+
+        Where nothing changed nothing is written.
 
         Args:
             moves: the staged files, by their paths in the output folder.
             manifest: of the whole new build; files of the former one that it does not list go.
+
+        Raises:
+            PublishError: a file is in the way that no manifest lists, or the disk failed.
         """
         former = self.manifest() or {}
-        keep = set(files_of(manifest))
+        if not moves and former == manifest:
+            return
+        ours = set(files_of(former))
+        for path in moves:
+            if path not in ours and inside(self.out, path).exists():
+                raise PublishError(
+                    f"{self.out / path}: is there and no build of urlset is known to have made it;"
+                    " move it away, or choose another --name or --out",
+                    code="publish.foreign",
+                )
         journal = {
             "manifest": VERSION,
             "moves": moves,
-            "remove": sorted(set(files_of(former)) - keep),
+            "remove": sorted(ours - set(files_of(manifest))),
             "new": manifest,
         }
         with _writing(self.out):
@@ -227,8 +259,11 @@ def read_state(path: Path) -> dict[str, Any] | None:
         version = content["manifest"]
         if not isinstance(version, int):
             raise TypeError("version")
-        _check_shape(content)
-    except (ValueError, KeyError, TypeError, RecursionError):
+        if version <= VERSION:
+            if path.name == JOURNAL and not {"moves", "remove", "new"} <= content.keys():
+                raise KeyError("moves")
+            _check_shape(content)
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise PublishError(
             f"{path}: is damaged; remove it to build everything anew (shards of the former build"
             " that the new one does not replace then stay)",
@@ -243,19 +278,19 @@ def read_state(path: Path) -> dict[str, Any] | None:
 
 
 def _check_shape(content: dict[str, Any]) -> None:
-    """The parts that are used are there and of their types."""
+    """The parts that are used are there and of their types, and no path leads out."""
     for holder in (content, content.get("new", {})):
+        paths: list[Any] = []
         for kind in ("shards", "indexes"):
-            for entry in holder.get(kind, ()):
-                if not isinstance(entry["path"], str):
-                    raise TypeError("path")
-        for paths in (holder.get("retired", ()), holder.get("moves", ()), holder.get("remove", ())):
-            if not all(isinstance(path, str) for path in paths):
-                raise TypeError("paths")
-    if "moves" in content:
-        files = [*files_of(content["new"]), *content["remove"]]
-        if not isinstance(files, list):
-            raise TypeError("new")
+            paths += [entry["path"] for entry in holder.get(kind, ())]
+        for kind in ("retired", "moves", "remove"):
+            paths += holder.get(kind, ())
+        for path in paths:
+            if not isinstance(path, str):
+                raise TypeError("path")
+            inside(Path(), path)
+        if type(holder.get("urls", 0)) is not int:
+            raise TypeError("urls")
 
 
 def write_synced(path: Path, text: str) -> None:
@@ -279,12 +314,22 @@ def sync_folder(folder: Path) -> None:
 @contextlib.contextmanager
 def _undisturbed() -> Iterator[None]:
     """Holds back SIGINT and SIGTERM for the milliseconds that the renames take."""
-    held: Iterable[signal.Signals] = (signal.SIGINT, signal.SIGTERM)
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, held)
+    if threading.current_thread() is not threading.main_thread():
+        yield  # Python's handlers run in the main thread only
+        return
+    # a mask of this thread would not do: another thread takes the signal, this one the exception
+    came: list[int] = []
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    held = [number for number, handler in before.items() if handler is not None]
+    for number in held:
+        signal.signal(number, lambda number, _: came.append(number))
     try:
         yield
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        for number in held:
+            signal.signal(number, before[number])
+        for late in came[:1]:
+            signal.raise_signal(late)
 
 
 @contextlib.contextmanager

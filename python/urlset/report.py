@@ -95,6 +95,12 @@ class Report:
 
 #: what the core counts, and what to do about it
 NOTES = {
+    "publish.recovered": "build that was killed during its publication was completed first",
+    "changes.recovered": "change feed of a build that was killed was kept beside the manifest"
+    " (changes-recovered.*); announce it, too",
+    "manifest.config": "the options are others than those of the live build: all was built anew",
+    "manifest.site": "what is live is of another site: all was built anew",
+    "manifest.edited": "live sitemaps were changed or removed by hand and were written anew",
     "loc.over_1024": "URLs are longer than 1,024 characters, which Yandex refuses; shorten them if"
     " Yandex counts",
     "loc.outside_folder": "URLs are outside the folder of the sitemaps: fine if robots.txt or"

@@ -27,7 +27,8 @@ use crate::render::chunk::{Buffers, Chunk, REJECT_VALUE, Reject};
 use crate::render::family::Families;
 use crate::render::plan::{Chosen, Plan};
 use crate::render::row::{Renderer, Rules, check_constants};
-use crate::shard::packer::{Limits, Packer, Shard};
+use crate::shard::Packing;
+use crate::shard::packer::{Limits, Shard};
 use crate::shard::split::Splitter;
 use crate::simd::csv_masks;
 use crate::unique::Unique;
@@ -66,7 +67,7 @@ struct Work {
 
 /// What comes to the collector, in the order of `seq`.
 enum Event {
-    Rendered(Rendered),
+    Rendered(Box<Rendered>),
     /// The reader could not go on.
     Failed(Error),
     /// Nothing comes after it.
@@ -162,7 +163,7 @@ pub fn run(
             unique,
             families,
             splitter,
-            packer: Packer::new(limits),
+            packing: Packing::new(config.layout, limits),
             shards: shard_tx,
             done: done_rx,
             buffers: buffer_tx,
@@ -311,7 +312,7 @@ impl Worker<'_> {
         };
         self.progress.rows.fetch_add(chunk.rows, Ordering::Relaxed);
         let rendered = Rendered { input: work.input, chunk, block, end };
-        let _ = self.events.send((work.seq, Event::Rendered(rendered)));
+        let _ = self.events.send((work.seq, Event::Rendered(Box::new(rendered))));
     }
 }
 
@@ -332,6 +333,8 @@ fn render_csv(
     let mut number = 0;
     while let Some(row) = scanner.next_row(&mut spans) {
         let row = match row {
+            // a block that was cut for lack of a row's end: the row may go on
+            Ok(row) if row.end == text.len() && !block.last => return End::Open(row.start),
             Ok(row) => row,
             Err(Fault::Unclosed { row, .. }) if !block.last => return End::Open(row),
             Err(fault) => return End::Fault(fault),
@@ -370,7 +373,7 @@ struct Collector<'r> {
     unique: Option<Unique>,
     families: Option<Families>,
     splitter: Option<Splitter>,
-    packer: Packer,
+    packing: Packing,
     shards: Sender<Shard>,
     done: Receiver<Result<ShardEntry>>,
     buffers: Sender<Vec<u8>>,
@@ -407,7 +410,7 @@ impl Collector<'_> {
                 return Err(Error::cancelled());
             }
             match event {
-                Event::Rendered(rendered) => self.take(rendered)?,
+                Event::Rendered(rendered) => self.take(*rendered)?,
                 Event::Failed(error) => return Err(error),
                 Event::End => break,
             }
@@ -512,7 +515,7 @@ impl Collector<'_> {
         let emit = &mut |shard| send(shard, shards, done, list);
         match &mut self.splitter {
             Some(splitter) => splitter.push(&chunk, skip, emit),
-            None => self.packer.push(&chunk, skip, emit),
+            None => self.packing.push(&chunk, skip, emit),
         }
     }
 
@@ -525,7 +528,7 @@ impl Collector<'_> {
             let (shards, done, list) = (&self.shards, &self.done, &mut self.outcome.shards);
             self.outcome.sets = splitter.finish(&mut |shard| send(shard, shards, done, list))?;
         }
-        if let Some(shard) = self.packer.finish() {
+        if let Some(shard) = self.packing.finish() {
             send(shard, &self.shards, &self.done, &mut self.outcome.shards)?;
         }
         // with the queue closed the workers end once it is empty
@@ -540,9 +543,11 @@ impl Collector<'_> {
             .sort_unstable_by_key(|shard| (shard.set.as_ref().map(|set| set.number), shard.number));
         check_fates(&outcome)?;
         if let MaxRejects::Share(most) = self.config.max_rejects
-            && outcome.rejected as f64 > most * outcome.rows as f64
+            && over_share(outcome.rejected, outcome.rows, most)
         {
-            return Err(too_many(&outcome, format!("{}%", most * 100.0)));
+            // 29% is 28.999999999999996 when it comes back from 0.29
+            let percent = (most * 1e8).round() / 1e6;
+            return Err(too_many(&outcome, format!("{percent}%")));
         }
         Ok(outcome)
     }
@@ -561,6 +566,12 @@ fn send(
     shards
         .send(shard)
         .map_err(|_| Error::new(Kind::Output, "internal.thread", "no thread is left to write"))
+}
+
+/// Whether `part` of `whole` is more than a share; 29 of 100 are not more than 0.29, though in
+/// floating point 0.29 * 100 is less than 29.
+fn over_share(part: u64, whole: u64, share: f64) -> bool {
+    part as f64 > share * whole as f64 * (1.0 + 1e-12)
 }
 
 /// Every row has one fate, and every URL is in a shard.
@@ -603,4 +614,65 @@ pub fn choose(
 ) -> Result<(Vec<String>, Vec<Chosen>)> {
     let (plan, chosen) = Plan::new(config, columns)?;
     Ok((plan.names, chosen))
+}
+
+/// What the first rows of an input become.
+#[derive(Debug, Default, serde::Serialize)]
+pub struct Preview {
+    /// The columns of the input.
+    pub columns: Vec<String>,
+    /// What each field was taken from.
+    pub mapping: Vec<Chosen>,
+    /// The elements of the first rows.
+    pub urls: Vec<String>,
+    /// What is wrong with the first rows that became none.
+    pub rejects: Vec<String>,
+}
+
+/// Renders the first batch of a source and gives at most `most` elements, for `urlset init`.
+///
+/// # Errors
+/// As [`run`], for as far as it reads.
+pub fn preview(config: &Config, mut source: Box<dyn Source>, most: usize) -> Result<Preview> {
+    let rules = Rules::new(config, None)?;
+    let columns = source.open()?;
+    let (plan, mapping) = Plan::new(config, &columns).map_err(|e| e.in_input(source.name()))?;
+    check_constants(&rules, &plan)?;
+    source.select(&plan.columns);
+    let (pool, _) = bounded(1);
+    let mut chunk = Chunk::new(Buffers::default(), pool);
+    let mut renderer = Renderer::new(&rules, &plan);
+    match source.next(Vec::new())? {
+        None => {}
+        Some(Batch::Csv(block)) => {
+            if let End::Fault(fault) =
+                render_csv(&block, &plan, &mut Vec::new(), &mut renderer, &mut chunk)
+            {
+                let (code, message) = fault_message(&fault, config.max_cell);
+                let error = Error::input(code, message).in_input(source.name());
+                return Err(error.at_row(chunk.rows + 1));
+            }
+        }
+        Some(Batch::Arrow(rows)) => {
+            for (number, row) in (rows.start..rows.end).take(1_000).enumerate() {
+                renderer.render(&rows.row(row), number as u32, &mut chunk);
+            }
+        }
+    }
+    let mut preview = Preview { columns: columns.names, mapping, ..Preview::default() };
+    let mut at = 0;
+    for entry in chunk.entries.iter().take(most) {
+        let end = at + entry.len as usize;
+        preview.urls.push(String::from_utf8_lossy(&chunk.bytes[at..end]).trim_end().to_owned());
+        at = end;
+    }
+    for reject in chunk.rejects.iter().take(most) {
+        preview.rejects.push(format!(
+            "row {}: {} [{}]",
+            reject.row + 1,
+            reject.message,
+            reject.code
+        ));
+    }
+    Ok(preview)
 }

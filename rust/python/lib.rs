@@ -6,12 +6,17 @@ mod run;
 
 use pyo3::prelude::*;
 
+mod parse;
+
 #[pymodule]
 mod _core {
     use super::*;
 
     #[pymodule_export]
-    use super::run::{Progress, build, choose, look};
+    use super::run::{Progress, address, build, choose, look, preview};
+
+    #[pymodule_export]
+    use super::parse::{Stream, diff_stream, finding_codes, peek, read_stream, verify_files};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -9,12 +9,14 @@ use crossbeam_channel::{RecvTimeoutError, bounded};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
+use urlset_core::Error;
 use urlset_core::config::Config;
 use urlset_core::pipeline;
 use urlset_core::read::Source;
 use urlset_core::read::arrow::Stream;
 use urlset_core::read::cell::{ColumnKind, Columns};
 use urlset_core::read::csv::{Csv, CsvOptions};
+use urlset_core::render::loc::absolute;
 use urlset_core::shard::gzip::{Encoder, Libdeflate};
 use urlset_core::write::dir::Dir;
 
@@ -84,6 +86,18 @@ fn stream(object: &Bound<'_, PyAny>, name: &str, rows: usize) -> PyResult<Stream
     Stream::new(name, stream, rows).map_err(|e| exception(object.py(), &e))
 }
 
+/// A CSV file, or the stream of an object.
+fn source(
+    config: &Config,
+    name: &str,
+    object: Option<Bound<'_, PyAny>>,
+) -> PyResult<Box<dyn Source>> {
+    Ok(match object {
+        None => Box::new(csv(config, name)),
+        Some(object) => Box::new(stream(&object, name, config.batch_bytes.div_ceil(256))?),
+    })
+}
+
 /// Runs the pipeline over the sources and stages the shards in `folder`.
 ///
 /// `sources` are `(name, None)` for a CSV file and `(name, object)` for an object with
@@ -105,15 +119,9 @@ pub fn build(
     tick: Option<Bound<'_, PyAny>>,
 ) -> PyResult<String> {
     let config = config(py, config_json)?;
-    let rows = config.batch_bytes.div_ceil(256);
     let sources = sources
         .into_iter()
-        .map(|(name, object)| -> PyResult<Box<dyn Source>> {
-            Ok(match object {
-                None => Box::new(csv(&config, &name)),
-                Some(object) => Box::new(stream(&object, &name, rows)?),
-            })
-        })
+        .map(|(name, object)| source(&config, &name, object))
         .collect::<PyResult<Vec<_>>>()?;
     let encoder: Option<Box<dyn Encoder>> = match encoder {
         None => None,
@@ -132,14 +140,7 @@ pub fn build(
     let (done_tx, done_rx) = bounded(1);
     let watched = progress.clone();
     let thread = std::thread::spawn(move || {
-        let sink = Dir {
-            folder,
-            name,
-            text,
-            encoder: encoder.as_deref(),
-            live,
-            unsynced: Default::default(),
-        };
+        let sink = Dir::new(folder, name, text, encoder.as_deref(), live);
         let result = pipeline::run(&config, sources, &sink, rejects, &progress);
         // the receiver leaves only after this
         let _ = done_tx.send(result);
@@ -199,6 +200,31 @@ pub fn choose(
     let chosen =
         serde_json::to_string(&chosen).map_err(|e| PyValueError::new_err(e.to_string()))?;
     Ok((needed, chosen))
+}
+
+/// As JSON what the first rows of an input become: columns, mapping, urls, rejects.
+#[pyfunction]
+pub fn preview(
+    py: Python<'_>,
+    config_json: &str,
+    name: &str,
+    object: Option<Bound<'_, PyAny>>,
+    most: usize,
+) -> PyResult<String> {
+    let config = config(py, config_json)?;
+    let source = source(&config, name, object)?;
+    let preview =
+        py.detach(|| pipeline::preview(&config, source, most)).map_err(|e| exception(py, &e))?;
+    serde_json::to_string(&preview).map_err(|e| PyValueError::new_err(e.to_string()))
+}
+
+/// An absolute URL as it may be written: percent-encoded, its host in punycode.
+#[pyfunction]
+pub fn address(py: Python<'_>, url: &str) -> PyResult<String> {
+    absolute(url).map_err(|fault| {
+        let message = format!("{url:?}: {}", fault.message());
+        exception(py, &Error::config("config.url", message))
+    })
 }
 
 /// The columns of a CSV file and its delimiter.

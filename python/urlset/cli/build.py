@@ -8,7 +8,7 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import Any, NoReturn
@@ -17,6 +17,7 @@ import click
 
 from ..build import Build, OnProgress
 from ..config import Options
+from ..errors import PublishError
 from ..report import Report
 from . import one_line
 
@@ -45,6 +46,23 @@ MOST_INDEXES = 20
 class _Sections(click.Command):
     """Options under the headings of the table in :mod:`urlset.config`."""
 
+    def make_context(
+        self,
+        info_name: str | None,
+        args: list[str],
+        parent: click.Context | None = None,
+        **extra: Any,
+    ) -> click.Context:
+        given = list(args)
+        try:
+            return super().make_context(info_name, args, parent, **extra)
+        except click.UsageError as error:
+            report = Report(version=_version())
+            report.error = {"code": "config.usage", "message": error.format_message()}
+            with suppress(PublishError):
+                _write_json(report, _json_path(given))
+            raise
+
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         sections: dict[str, list[tuple[str, str]]] = {}
         names = {spec.name.rstrip("_"): spec.metadata["section"] for spec in fields(Options)}
@@ -55,6 +73,17 @@ class _Sections(click.Command):
         for title, records in sections.items():
             with formatter.section(title):
                 formatter.write_dl(records)
+
+
+def _json_path(args: list[str]) -> str | None:
+    """What ``--json`` says in a command line that is wrong elsewhere."""
+    path = None
+    for arg, following in zip(args, [*args[1:], None], strict=True):
+        if arg == "--json":
+            path = following
+        elif arg.startswith("--json="):
+            path = arg.removeprefix("--json=")
+    return path
 
 
 def _options() -> list[click.Parameter]:
@@ -97,8 +126,12 @@ def _run(
     try:
         with _signals(run, json_path), _progress(quiet) as on_progress:
             run.run(inputs, given, config, on_progress)
-    finally:
-        _write_json(run.report, json_path)
+    except BaseException:
+        # the error that came first is the one to tell
+        with suppress(PublishError):
+            _write_json(run.report, json_path)
+        raise
+    _write_json(run.report, json_path)
     if not quiet and json_path != "-":
         _summary(run.report, dry_run=bool(given.get("dry_run")))
 
@@ -138,7 +171,9 @@ def _signals(run: Build, json_path: str | None) -> Iterator[None]:
     """SIGINT and SIGTERM end the command within half a second, whatever a stage waits for."""
 
     def leave(number: int) -> NoReturn:
-        run.report.error = {"code": "interrupted", "message": "stopped by a signal"}
+        if run.report.error is None:
+            run.report.error = {"code": "interrupted", "message": "stopped by a signal"}
+        click.echo(f"urlset: {run.report.error['message']}", err=True)
         _write_json(run.report, json_path)
         # a source that does not return cannot be waited for; the next build cleans up
         os._exit(128 + number)
@@ -157,7 +192,8 @@ def _signals(run: Build, json_path: str | None) -> Iterator[None]:
     try:
         yield
     except _Stopped as stopped:
-        click.echo("urlset: stopped; nothing was published", err=True)
+        said = run.report.error or {"message": "stopped; nothing was published"}
+        click.echo(f"urlset: {said['message']}", err=True)
         _write_json(run.report, json_path)
         sys.stdout.flush()
         os._exit(stopped.status)
@@ -179,8 +215,6 @@ def _write_json(report: Report, path: str | None) -> None:
     if path == "-":
         click.echo(text)
         return
-    from ..errors import PublishError
-
     try:
         Path(path).write_text(text + "\n", encoding="utf-8")
     except OSError as error:
@@ -226,7 +260,8 @@ def _summary(report: Report, *, dry_run: bool) -> None:
     unchanged = f", {kept:,} of them unchanged" if kept else ""
     indexes = len(report.indexes)
     several = f" in {indexes} indexes" if indexes > 1 else ""
-    say(f"{len(report.shards):,} sitemaps{unchanged}, {size / 1e6:,.1f} MB{several}")
+    files = "sitemap" if len(report.shards) == 1 else "sitemaps"
+    say(f"{len(report.shards):,} {files}{unchanged}, {size / 1e6:,.1f} MB{several}")
     for index in report.indexes[1:MOST_INDEXES]:
         say(f"  {one_line(index.url)}")
     if indexes > MOST_INDEXES:

@@ -72,9 +72,12 @@ impl Blocks {
             }
             let longest = longest_row(format.max_cell);
             if buffer.len() >= longest {
-                // the renderer will find the same fault, and the row
-                if scan_all(&buffer, format).1.is_some() {
-                    return Ok((buffer, true));
+                // The renderer finds the same fault, and the row; or, where the block did not begin
+                // at the start of a row, that there is none: so it must not count as the last.
+                if let Some(Fault::AfterQuote { .. } | Fault::TooLong { .. }) =
+                    scan_all(&buffer, format).1
+                {
+                    return Ok((buffer, false));
                 }
                 let message = format!("a row is longer than {longest} bytes; is this a CSV file?");
                 return Err(Error::input("csv.row_too_long", message));
@@ -98,8 +101,6 @@ impl Blocks {
                 }
                 Ok(more) => n += more,
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-                // the tail of a buffer can be too small for a decoder: leave it
-                Err(_) if target - n < 8 => break,
                 Err(e) => {
                     buffer.truncate(n);
                     return Err(read_error(&e).caused_by(e));
@@ -232,11 +233,13 @@ pub fn fault_message(fault: &Fault, max_cell: usize) -> (&'static str, String) {
 /// The delimiter that parts the first line best: the one that occurs most outside quotes.
 pub fn sniff(text: &[u8]) -> u8 {
     let mut counts = [(b',', 0usize), (b';', 0), (b'\t', 0), (b'|', 0)];
-    let mut quoted = false;
+    let (mut quoted, mut begun) = (false, false);
     for &c in text {
         match c {
             b'"' => quoted = !quoted,
-            b'\n' | b'\r' if !quoted => break,
+            // empty lines before the header are no rows
+            b'\n' | b'\r' if !quoted && begun => break,
+            b'\n' | b'\r' if !quoted => continue,
             _ if !quoted => {
                 if let Some((_, n)) = counts.iter_mut().find(|(d, _)| *d == c) {
                     *n += 1;
@@ -244,6 +247,7 @@ pub fn sniff(text: &[u8]) -> u8 {
             }
             _ => {}
         }
+        begun = true;
     }
     // the first of the most frequent: a comma where nothing delimits
     counts.iter().rev().max_by_key(|(_, n)| *n).map_or(b',', |(d, _)| *d)

@@ -69,6 +69,11 @@ impl Cell<'_> {
             Cell::UInt(n) => number(value).is_some_and(|v: u64| v == n),
             Cell::Float32(n) => number(value).is_some_and(|v: f32| v == n),
             Cell::Float(n) => number(value).is_some_and(|v: f64| v == n),
+            Cell::Decimal(..) => {
+                let mut text = Vec::new();
+                self.write(&mut text);
+                std::str::from_utf8(value).is_ok_and(|value| same_decimal(value.trim(), &text))
+            }
             _ => {
                 let mut text = Vec::new();
                 self.write(&mut text);
@@ -114,6 +119,36 @@ impl Cell<'_> {
 
 fn number<T: std::str::FromStr>(value: &[u8]) -> Option<T> {
     std::str::from_utf8(value).ok()?.trim().parse().ok()
+}
+
+/// Whether a user's number is the decimal `text`, as [`decimal`] writes it.
+fn same_decimal(value: &str, text: &[u8]) -> bool {
+    let plain = value.strip_prefix('-').unwrap_or(value);
+    let number = plain.bytes().all(|c| c.is_ascii_digit() || c == b'.')
+        && plain.bytes().filter(|&c| c == b'.').count() <= 1
+        && plain.bytes().any(|c| c.is_ascii_digit());
+    let short = |text: &[u8]| -> Vec<u8> {
+        let (minus, digits) = match text.strip_prefix(b"-") {
+            Some(digits) => (true, digits),
+            None => (false, text),
+        };
+        let (whole, fraction) = match memchr::memchr(b'.', digits) {
+            Some(at) => (&digits[..at], &digits[at + 1..]),
+            None => (digits, &b""[..]),
+        };
+        let zeros = whole.iter().take_while(|&&c| c == b'0').count();
+        let mut out = whole[zeros..].to_vec();
+        let kept = fraction.iter().rposition(|&c| c != b'0').map_or(0, |at| at + 1);
+        if kept > 0 {
+            out.push(b'.');
+            out.extend_from_slice(&fraction[..kept]);
+        }
+        if minus && !out.is_empty() {
+            out.insert(0, b'-');
+        }
+        out
+    };
+    number && short(value.as_bytes()) == short(text)
 }
 
 fn decimal(unscaled: i128, scale: i8, out: &mut Vec<u8>) {

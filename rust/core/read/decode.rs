@@ -127,6 +127,7 @@ pub fn to_utf8(
                 end: 0,
                 ended: false,
                 finished: false,
+                small: Vec::new(),
             })
         }
     })
@@ -196,14 +197,38 @@ struct Transcode<R> {
     end: usize,
     ended: bool,
     finished: bool,
+    /// what was decoded for a caller with too little room, last byte first
+    small: Vec<u8>,
 }
 
 impl<R: Read> Read for Transcode<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        // the longest character and the mark of a bad one must fit
-        if buffer.len() < 8 {
-            return Err(io::Error::other("transcoding needs a larger buffer"));
+        if buffer.is_empty() {
+            return Ok(0);
         }
+        // the longest character and the mark of a bad one must fit
+        if buffer.len() < 8 && self.small.is_empty() {
+            let mut room = [0; 8];
+            let n = self.decode(&mut room)?;
+            self.small.extend(room[..n].iter().rev());
+        }
+        if !self.small.is_empty() || buffer.len() < 8 {
+            let mut n = 0;
+            while n < buffer.len()
+                && let Some(byte) = self.small.pop()
+            {
+                buffer[n] = byte;
+                n += 1;
+            }
+            return Ok(n);
+        }
+        self.decode(buffer)
+    }
+}
+
+impl<R: Read> Transcode<R> {
+    /// Fills a buffer of 8 bytes or more.
+    fn decode(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         while !self.finished {
             if self.start == self.end && !self.ended {
                 self.start = 0;

@@ -6,9 +6,10 @@ use std::mem::take;
 use crossbeam_channel::Sender;
 
 use super::family::Member;
+use super::lastmod::Order;
 
 /// No lastmod, in [`Entry::newest`].
-pub const NO_LASTMOD: i64 = i64::MIN;
+pub const NO_LASTMOD: Order = Order::MIN;
 
 /// What later stages need to know of one `<url>`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,9 +18,8 @@ pub struct Entry {
     pub len: u32,
     /// Which row of the batch it came from.
     pub row: u32,
-    /// Its lastmod as twice the instant, plus 1 if it has a time: the newest is the greatest, and
-    /// of a date and its midnight the one that says more. [`NO_LASTMOD`] if it has none.
-    pub newest: i64,
+    /// Its lastmod; [`NO_LASTMOD`] if it has none.
+    pub newest: Order,
     /// The extension namespaces that it uses, a bit each.
     pub namespaces: u8,
 }
@@ -60,6 +60,8 @@ pub struct Chunk {
     pub splits: Vec<(u32, u32)>,
     /// The values that the set is split by.
     pub split_text: Vec<u8>,
+    /// For each entry a hash of its loc that is the same in every run, for the stable layout.
+    pub borders: Vec<u64>,
     /// Rows that became no URL.
     pub rejects: Vec<Reject>,
     /// Rows seen.
@@ -70,21 +72,25 @@ pub struct Chunk {
     pub expanded: u64,
     /// What was written and is worth a word, by code.
     pub notes: Counts,
+    /// The same of the row at hand, which may yet be rejected.
+    row_notes: Vec<&'static str>,
     /// Where the buffers go when the chunk is dropped.
     pub pool: Option<Sender<Buffers>>,
 }
 
 /// Buffers for reuse: fresh memory would cost a page fault every 4 KiB.
-pub type Buffers = (Vec<u8>, Vec<Entry>, Vec<u128>);
+pub type Buffers = (Vec<u8>, Vec<Entry>, Vec<u128>, Vec<u64>);
 
 impl Chunk {
     /// An empty chunk in used buffers, which go to `pool` in the end.
-    pub fn new((bytes, entries, keys): Buffers, pool: Sender<Buffers>) -> Chunk {
+    pub fn new((bytes, entries, keys, borders): Buffers, pool: Sender<Buffers>) -> Chunk {
         let mut chunk = Chunk::default();
-        (chunk.bytes, chunk.entries, chunk.keys) = (bytes, entries, keys);
+        (chunk.bytes, chunk.entries) = (bytes, entries);
+        (chunk.keys, chunk.borders) = (keys, borders);
         chunk.bytes.clear();
         chunk.entries.clear();
         chunk.keys.clear();
+        chunk.borders.clear();
         chunk.pool = Some(pool);
         chunk
     }
@@ -116,16 +122,29 @@ impl Chunk {
         }
     }
 
-    /// Counts one of something.
+    /// Counts one of something, once the row at hand is written.
     pub fn note(&mut self, code: &'static str) {
-        *self.notes.entry(code).or_default() += 1;
+        self.row_notes.push(code);
+    }
+
+    /// The row at hand was written, or it was not: then nothing of it is worth a word.
+    #[inline]
+    pub fn end_row(&mut self, written: bool) {
+        for code in self.row_notes.drain(..).filter(|_| written) {
+            *self.notes.entry(code).or_default() += 1;
+        }
     }
 }
 
 impl Drop for Chunk {
     fn drop(&mut self) {
         if let Some(pool) = &self.pool {
-            let buffers = (take(&mut self.bytes), take(&mut self.entries), take(&mut self.keys));
+            let buffers = (
+                take(&mut self.bytes),
+                take(&mut self.entries),
+                take(&mut self.keys),
+                take(&mut self.borders),
+            );
             // a full pool, or one that is gone: the memory is freed instead
             let _ = pool.try_send(buffers);
         }

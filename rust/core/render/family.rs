@@ -52,6 +52,7 @@ struct Waiting {
     bytes: Vec<u8>,
     entry: Entry,
     member: Member,
+    border: Option<u64>,
     split: Vec<u8>,
 }
 
@@ -94,7 +95,8 @@ impl Families {
                 self.end(&mut done)?;
             }
             let split = chunk.split_of(i).to_vec();
-            let waiting = Waiting { bytes: bytes.to_vec(), entry: *entry, member, split };
+            let border = chunk.borders.get(i).copied();
+            let waiting = Waiting { bytes: bytes.to_vec(), entry: *entry, member, border, split };
             if member.key == 0 {
                 write(&waiting, &[], &mut done);
                 continue;
@@ -136,6 +138,7 @@ impl Families {
             }
             if listed.iter().any(|link| known(&link)) {
                 done.note("alternate.duplicate");
+                done.end_row(true);
             } else {
                 listed.push((row.member.code(), row.loc()));
             }
@@ -177,5 +180,6 @@ fn write(row: &Waiting, list: &[u8], done: &mut Chunk) {
         entry.namespaces |= frame::XHTML;
     }
     done.entries.push(entry);
+    done.borders.extend(row.border);
     done.push_split(&row.split);
 }

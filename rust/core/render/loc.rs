@@ -13,6 +13,28 @@ const MIN_CHARS: usize = 12;
 /// Above it Yandex drops a URL: a warning.
 const WARN_CHARS: usize = 1024;
 
+/// An absolute http or https URL as it may be written: percent-encoded, its host in punycode.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn absolute(url: &str) -> std::result::Result<String, LocFault> {
+    let url = url.trim_ascii();
+    let scheme = url.split_once("://").map(|(scheme, _)| scheme);
+    if scheme.and_then(address::is_https).is_none() {
+        return Err(LocFault::Scheme);
+    }
+    // nothing is relative any more, so the site does not matter
+    let site = Site::parse("https://site.invalid").map_err(|_| LocFault::Host)?;
+    let rules = LocRules::new(site, Hosts::Any, false, 2_047, None).map_err(|_| LocFault::Host)?;
+    let mut encoded = Vec::new();
+    match rules.encode(url.as_bytes(), &mut encoded) {
+        // judged when all is written: a file's name may be yet to come
+        Ok(_) | Err(LocFault::TooShort) => {}
+        Err(fault) => return Err(fault),
+    }
+    String::from_utf8(encoded).map_err(|_| LocFault::NotUtf8)
+}
+
 /// Which hosts a URL may have (`--hosts`). Those of the site with its scheme and port are always fine.
 #[derive(Debug, Clone, Default)]
 pub enum Hosts {

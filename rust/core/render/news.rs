@@ -70,10 +70,7 @@ pub(super) fn write(blocks: &mut Blocks, at: &At<'_>, chunk: &mut Chunk) -> Resu
             chunk.note("news.old");
             return Ok(News::None);
         }
-        NewsOld::Drop if old => {
-            chunk.note("news.dropped");
-            return Ok(News::Old);
-        }
+        NewsOld::Drop if old => return Ok(News::Old),
         _ => {}
     }
     chunk.bytes.extend_from_slice(b"</news:news>");

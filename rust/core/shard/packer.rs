@@ -8,6 +8,7 @@ use super::frame;
 use super::spill::Segment;
 use crate::error::Result;
 use crate::render::chunk::{Chunk, NO_LASTMOD};
+use crate::render::lastmod::Order;
 
 /// Articles in one sitemap at most (PROTOCOL section 2, *News*).
 pub const MAX_NEWS: u32 = 1_000;
@@ -72,7 +73,9 @@ pub struct Shard {
     /// The namespaces they use.
     pub namespaces: u8,
     /// The newest lastmod, as [`crate::render::chunk::Entry::newest`] has it.
-    pub newest: i64,
+    pub newest: Order,
+    /// The hash of its last row's loc, under the stable layout.
+    pub border: Option<u64>,
     /// The set that it belongs to, if the build is split.
     pub set: Option<Arc<Set>>,
 }
@@ -117,6 +120,7 @@ impl Packer {
             namespaces: 0,
             newest: NO_LASTMOD,
             set: None,
+            border: None,
         }
     }
 

@@ -2,9 +2,12 @@
 
 use std::collections::HashMap;
 use std::fs::{self, File};
-use std::io::{IoSlice, Write};
+use std::io::{ErrorKind, IoSlice, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
+use std::thread::JoinHandle;
+
+use crossbeam_channel::{Sender, bounded};
 
 use super::Sink;
 use super::manifest::{ShardEntry, newest_text};
@@ -25,54 +28,93 @@ pub struct Live {
 /// Writes shards to a folder.
 pub struct Dir<'a> {
     /// The staging folder; it exists.
-    pub folder: PathBuf,
+    folder: PathBuf,
     /// The first part of the names.
-    pub name: String,
+    name: String,
     /// One URL a line in place of XML.
-    pub text: bool,
+    text: bool,
     /// How to compress; plain files without it.
-    pub encoder: Option<&'a dyn Encoder>,
+    encoder: Option<&'a dyn Encoder>,
     /// What is live, by path: a shard with the same bytes is not written again.
-    pub live: HashMap<String, Live>,
-    /// Files that were written and not yet fsynced.
-    pub unsynced: Mutex<Vec<(PathBuf, File)>>,
+    live: HashMap<String, Live>,
+    syncer: Mutex<Option<Syncer>>,
 }
 
-/// Files that are written before the disk is waited for: meanwhile the kernel writes them, and
-/// their fsync finds less to do.
-const UNSYNCED: usize = 8;
+/// A thread that waits for the disk, so that those that compress need not.
+struct Syncer {
+    files: Sender<(PathBuf, File)>,
+    thread: JoinHandle<Result<()>>,
+}
 
-impl Dir<'_> {
-    fn file_name(&self, shard: &Shard) -> String {
-        let stem = shard.set.as_ref().map_or(&self.name, |set| &set.stem);
-        let number = shard.number;
-        let kind = if self.text { "txt" } else { "xml" };
-        let gz = if self.encoder.is_some() { ".gz" } else { "" };
-        format!("{stem}-{number:05}.{kind}{gz}")
+/// Files that wait for their fsync at most; meanwhile the kernel writes them.
+const UNSYNCED: usize = 64;
+
+impl Syncer {
+    fn start() -> Syncer {
+        let (files, written) = bounded::<(PathBuf, File)>(UNSYNCED);
+        let thread = std::thread::spawn(move || {
+            for (path, file) in written {
+                file.sync_all().map_err(|e| write_error(&path, e))?;
+            }
+            Ok(())
+        });
+        Syncer { files, thread }
     }
 
-    /// Waits for the disk until at most `limit` files are left.
-    fn sync(&self, limit: usize) -> Result<()> {
-        loop {
-            let (path, file) = {
-                let mut unsynced = self.unsynced.lock().map_err(|_| poisoned())?;
-                if unsynced.len() <= limit {
-                    return Ok(());
-                }
-                unsynced.remove(0)
-            };
-            file.sync_all().map_err(|e| write_error(&path, e))?;
+    /// Waits until all files are on the disk.
+    fn finish(self) -> Result<()> {
+        drop(self.files);
+        self.thread.join().map_err(|_| broken())?
+    }
+}
+
+impl<'a> Dir<'a> {
+    /// A sink for `folder`, which exists.
+    pub fn new(
+        folder: PathBuf,
+        name: String,
+        text: bool,
+        encoder: Option<&'a dyn Encoder>,
+        live: HashMap<String, Live>,
+    ) -> Dir<'a> {
+        Dir { folder, name, text, encoder, live, syncer: Mutex::new(None) }
+    }
+
+    fn file_name(&self, shard: &Shard, digest: &str) -> String {
+        let kind = if self.text { "txt" } else { "xml" };
+        let gz = if self.encoder.is_some() { ".gz" } else { "" };
+        let stem = shard.set.as_ref().map_or(&self.name, |set| &set.stem);
+        match shard.border {
+            None => format!("{stem}-{:05}.{kind}{gz}", shard.number),
+            // whoever has an old index finds the old bytes: another content has another name
+            Some(border) => format!("{stem}-{border:016x}-{}.{kind}{gz}", &digest[..16]),
+        }
+    }
+
+    /// Hands a file over to be fsynced.
+    fn sync_later(&self, path: PathBuf, file: File) -> Result<()> {
+        let files = {
+            let mut syncer = self.syncer.lock().map_err(|_| broken())?;
+            syncer.get_or_insert_with(Syncer::start).files.clone()
+        };
+        if files.send((path, file)).is_ok() {
+            return Ok(());
+        }
+        // the thread has ended, which it does early only with an error
+        match self.syncer.lock().map_err(|_| broken())?.take() {
+            Some(syncer) => syncer.finish(),
+            None => Err(broken()),
         }
     }
 }
 
-fn poisoned() -> Error {
+fn broken() -> Error {
     Error::new(Kind::Output, "internal.thread", "another thread failed")
 }
 
 /// What an error while writing a file of the output means.
 pub fn write_error(path: &Path, error: std::io::Error) -> Error {
-    if error.kind() == std::io::ErrorKind::StorageFull {
+    if error.kind() == ErrorKind::StorageFull {
         let mut full = Error::output("output.disk_full", path, error);
         full.message.push_str("; what was live still is: free some room and run again");
         return full;
@@ -98,14 +140,15 @@ impl Sink for Dir<'_> {
         } else {
             (frame::header(shard.namespaces), frame::FOOTER)
         };
+        let digest = digest(&header, &shard, footer);
         let mut entry = ShardEntry {
             number: shard.number,
-            path: self.file_name(&shard),
+            path: self.file_name(&shard, &digest),
             set: shard.set.clone(),
             urls: shard.urls,
             bytes: shard.bytes,
             compressed_bytes: shard.bytes,
-            digest: digest(&header, &shard, footer),
+            digest,
             lastmod: newest_text(shard.newest),
             changed: true,
         };
@@ -121,7 +164,14 @@ impl Sink for Dir<'_> {
         if let Some(parent) = target.parent() {
             fs::create_dir_all(parent).map_err(failed)?;
         }
-        let mut file = File::create_new(&target).map_err(failed)?;
+        let mut file = match File::create_new(&target) {
+            // the same rows twice give the same stable shard twice: one file serves both
+            Err(e) if e.kind() == ErrorKind::AlreadyExists && shard.border.is_some() => {
+                File::create(&target)
+            }
+            created => created,
+        }
+        .map_err(failed)?;
         let length = match self.encoder {
             Some(encoder) => {
                 buffer.clear();
@@ -154,13 +204,14 @@ impl Sink for Dir<'_> {
             let message = format!("{}: {length} bytes, {} were counted", entry.path, entry.bytes);
             return Err(Error::new(Kind::Output, "internal.bytes", message));
         }
-        self.unsynced.lock().map_err(|_| poisoned())?.push((target, file));
-        self.sync(UNSYNCED)?;
+        self.sync_later(target, file)?;
         Ok(entry)
     }
 
     fn finish(&self) -> Result<()> {
-        self.sync(0)?;
+        if let Some(syncer) = self.syncer.lock().map_err(|_| broken())?.take() {
+            syncer.finish()?;
+        }
         File::open(&self.folder)
             .and_then(|folder| folder.sync_all())
             .map_err(|e| write_error(&self.folder, e))
@@ -180,9 +231,9 @@ fn write_all_vectored(file: &mut File, mut parts: &mut [IoSlice<'_>]) -> std::io
     IoSlice::advance_slices(&mut parts, 0);
     while !parts.is_empty() {
         match file.write_vectored(parts) {
-            Ok(0) => return Err(std::io::ErrorKind::WriteZero.into()),
+            Ok(0) => return Err(ErrorKind::WriteZero.into()),
             Ok(n) => IoSlice::advance_slices(&mut parts, n),
-            Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(e) if e.kind() == ErrorKind::Interrupted => {}
             Err(e) => return Err(e),
         }
     }

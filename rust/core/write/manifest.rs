@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use crate::render::chunk::NO_LASTMOD;
-use crate::render::lastmod::Lastmod;
+use crate::render::lastmod::{Order, order_text};
 use crate::render::plan::Chosen;
 use crate::shard::packer::Set;
 
@@ -46,20 +46,9 @@ pub struct SetEntry {
     pub shards: usize,
 }
 
-/// The text of the newest lastmod, from [`crate::render::chunk::Entry::newest`].
-pub fn newest_text(newest: i64) -> Option<String> {
-    if newest == NO_LASTMOD {
-        return None;
-    }
-    let seconds = newest >> 1;
-    let lastmod = if newest & 1 == 1 {
-        Lastmod::from_seconds(seconds)?
-    } else {
-        Lastmod::from_days(i32::try_from(seconds.div_euclid(86_400)).ok()?)?
-    };
-    let mut text = Vec::new();
-    lastmod.write(&mut text);
-    String::from_utf8(text).ok()
+/// The text of the newest lastmod of a shard.
+pub fn newest_text(newest: Order) -> Option<String> {
+    (newest != NO_LASTMOD).then(|| order_text(newest))
 }
 
 /// All that a run made.

@@ -1,0 +1,174 @@
+//! What each stage costs on one core: `cargo bench --bench stages`.
+//!
+//! The rows have the shape of `benches/catalog.py`: six columns, 186 bytes of CSV, 2 % quoted.
+
+use std::hint::black_box;
+use std::sync::Arc;
+
+use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use crossbeam_channel::bounded;
+use urlset_core::config::Config;
+use urlset_core::pipeline::{Progress, run};
+use urlset_core::read::cell::{ColumnKind, Columns};
+use urlset_core::read::csv::{Csv, CsvOptions, CsvRow};
+use urlset_core::read::scan::{Format, NO_SLOT, Scanner, Span};
+use urlset_core::render::chunk::{Buffers, Chunk};
+use urlset_core::render::plan::Plan;
+use urlset_core::render::row::{Renderer, Rules};
+use urlset_core::shard::gzip::{Encoder, Libdeflate};
+use urlset_core::shard::packer::{Limits, Packer, Shard};
+use urlset_core::simd::csv_masks;
+use urlset_core::write::Sink;
+use urlset_core::write::manifest::ShardEntry;
+
+const ROWS: usize = 50_000;
+const HEADER: &str = "id,title,url,price,updated_at,priority\n";
+const CONFIG: &str = r#"{"site": "https://www.shop.example", "threads": 1}"#;
+
+/// Rows without the header.
+fn rows() -> String {
+    let words =
+        ["steel", "garden", "lamp", "cotton", "oak", "travel", "mug", "wireless", "desk", "vase"];
+    let mut seed = 1u64;
+    let mut next = |n: u64| {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (seed >> 33) % n
+    };
+    let mut text = String::new();
+    for id in 0..ROWS {
+        let slug: Vec<&str> = (0..6).map(|_| words[next(10) as usize]).collect();
+        let quote = if next(50) == 0 { "\"" } else { "" };
+        let query =
+            if next(5) == 0 { format!("?variant={}&ref=cat", next(9_999)) } else { String::new() };
+        text += &format!(
+            "{id},{quote}{}{quote},https://www.shop.example/home/decor/{}-{id}{query},{}.{:02},2026-{:02}-{:02}T{:02}:{:02}:{:02}Z,0.{}\n",
+            slug.join(" "),
+            slug.join("-"),
+            next(500),
+            next(100),
+            next(11) + 1,
+            next(28) + 1,
+            next(24),
+            next(60),
+            next(60),
+            next(10),
+        );
+    }
+    text
+}
+
+/// Takes shards and forgets them.
+struct Nothing;
+
+impl Sink for Nothing {
+    fn write(&self, shard: Shard, _: &mut Vec<u8>) -> urlset_core::Result<ShardEntry> {
+        Ok(ShardEntry {
+            set: None,
+            number: shard.number,
+            path: String::new(),
+            urls: shard.urls,
+            bytes: shard.bytes,
+            compressed_bytes: 0,
+            digest: String::new(),
+            lastmod: None,
+            changed: true,
+        })
+    }
+
+    fn finish(&self) -> urlset_core::Result<()> {
+        Ok(())
+    }
+}
+
+fn stages(c: &mut Criterion) {
+    let text = rows();
+    let text = text.as_bytes();
+    let config = Config::from_json(CONFIG).unwrap();
+    let names: Vec<String> = HEADER.trim().split(',').map(str::to_owned).collect();
+    let columns = Columns { kinds: vec![ColumnKind::Text; names.len()], names };
+    let (plan, _) = Plan::new(&config, &columns).unwrap();
+    let mut slots = vec![NO_SLOT; columns.names.len()];
+    for (slot, &column) in plan.columns.iter().enumerate() {
+        slots[column] = slot as u32;
+    }
+    let format = Format { delimiter: b',', max_cell: 1 << 20, slots };
+    let rules = Rules::new(&config, None).unwrap();
+    let mut masks = Vec::new();
+    csv_masks(text, b',', &mut masks);
+    let mut spans = vec![Span::default(); plan.columns.len()];
+    let mut scanner = Scanner::new(text, &masks, &format);
+    let mut cells = Vec::new();
+    while let Some(Ok(_)) = scanner.next_row(&mut spans) {
+        cells.push(spans.clone());
+    }
+
+    let mut group = c.benchmark_group("stages");
+    group.throughput(Throughput::Elements(ROWS as u64)).sample_size(30);
+    group.bench_function("check a block for UTF-8 and NUL", |b| {
+        b.iter(|| (simdutf8::basic::from_utf8(black_box(text)).is_ok(), memchr::memchr(0, text)));
+    });
+    group.bench_function("count quotes, as the reader does", |b| {
+        b.iter(|| memchr::memchr_iter(b'"', black_box(text)).count());
+    });
+    group.bench_function("scan CSV: masks", |b| {
+        b.iter(|| csv_masks(black_box(text), b',', &mut masks));
+    });
+    group.bench_function("scan CSV: rows", |b| {
+        b.iter(|| {
+            let mut scanner = Scanner::new(black_box(text), &masks, &format);
+            while let Some(row) = scanner.next_row(&mut spans) {
+                black_box(row.is_ok());
+            }
+        });
+    });
+    let (pool, back) = bounded::<Buffers>(1);
+    group.bench_function("render rows", |b| {
+        b.iter(|| {
+            let mut chunk = Chunk::new(back.try_recv().unwrap_or_default(), pool.clone());
+            let mut renderer = Renderer::new(&rules, &plan);
+            for (number, spans) in cells.iter().enumerate() {
+                renderer.render(&CsvRow { text, spans }, number as u32, &mut chunk);
+            }
+            black_box(chunk.entries.len());
+        });
+    });
+    let mut chunk = Chunk::new(Buffers::default(), pool.clone());
+    let mut renderer = Renderer::new(&rules, &plan);
+    for (number, spans) in cells.iter().enumerate() {
+        renderer.render(&CsvRow { text, spans }, number as u32, &mut chunk);
+    }
+    let xml = chunk.bytes.clone();
+    let chunk = Arc::new(chunk);
+    group.bench_function("pack", |b| {
+        b.iter(|| {
+            let limits = Limits { urls: 50_000, bytes: 52_428_800, text: false };
+            let mut packer = Packer::new(limits);
+            packer.push(&chunk, &[], &mut |_| Ok::<(), ()>(())).unwrap();
+            black_box(packer.finish().is_some())
+        });
+    });
+    group.bench_function("digest", |b| b.iter(|| blake3::hash(black_box(&xml))));
+    group.bench_function("gzip, libdeflate 1", |b| {
+        let encoder = Libdeflate::new(1).unwrap();
+        let mut buffer = xml.clone();
+        b.iter(|| encoder.encode(&mut buffer).unwrap().as_ref().as_ref().len());
+    });
+    let path = std::env::temp_dir().join(format!("urlset-stages-{}.csv", std::process::id()));
+    std::fs::write(&path, [HEADER.as_bytes(), text].concat()).unwrap();
+    group.bench_function("all but gzip and files", |b| {
+        b.iter(|| {
+            let options =
+                CsvOptions { delimiter: None, encoding: None, max_cell: 1 << 20, block: 512 << 10 };
+            let source = Csv::new(path.to_str().unwrap(), options);
+            let rejects = std::env::temp_dir().join("urlset-stages-rejects.csv");
+            run(&config, vec![Box::new(source)], &Nothing, rejects, &Progress::default())
+                .unwrap()
+                .urls
+        });
+    });
+    group.finish();
+    std::fs::remove_file(path).unwrap();
+}
+
+criterion_group!(benches, stages);
+criterion_main!(benches);

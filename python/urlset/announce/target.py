@@ -1,0 +1,186 @@
+"""What is announced: the indexes of a build, of a folder of anybody's, or one address."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+from ..errors import ConfigError, InputError
+from .address import check_page, host_of, origin_of, split
+from .index import read_index
+
+#: bytes of the largest manifest that is read; one of 50,000 shards has about 15 million
+MANIFEST_LIMIT = 512 * 1024 * 1024
+#: PROTOCOL section 2: index files a site
+MAX_INDEXES = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """
+    Attributes:
+        site: root of the site, ``https://www.shop.example/``; its robots.txt and key files are
+            there.
+        indexes: addresses of all indexes; none where they are of many hosts.
+        urls: how many URLs are live; ``None`` where nobody has counted them.
+        state: the folder in which ``announce`` keeps its journal and keys.
+        folder: where the files are, ``None`` for an address.
+        derived: the site is known from nothing but addresses inside of an index: from data.
+        many_hosts: the set was built for many hosts (``{host}`` in its address).
+    """
+
+    site: str
+    indexes: tuple[str, ...]
+    urls: int | None
+    state: Path
+    folder: Path | None = None
+    many_hosts: bool = False
+    derived: bool = False
+
+    @property
+    def host(self) -> str:
+        """Host of the site, with a port that is not the scheme's own."""
+        return host_of(urlsplit(self.site))
+
+    def need_indexes(self) -> tuple[str, ...]:
+        """The addresses of the indexes.
+
+        Raises:
+            ConfigError: ``announce.many_hosts``.
+        """
+        if not self.indexes:
+            raise ConfigError(
+                "this set was built for many hosts: announce the index of each by its address",
+                code="announce.many_hosts",
+            )
+        return self.indexes
+
+
+def read_target(
+    target: str | Path, *, state: Path | None = None, sitemap_url: str | None = None
+) -> Target:
+    """Find out what to announce.
+
+    Args:
+        target: the folder of a build; a folder with somebody else's index; an index file; or the
+            address of an index (which is not fetched).
+        state: in place of ``TARGET/.urlset``.
+        sitemap_url: the address of the folder, where no manifest tells it.
+
+    Raises:
+        ConfigError: ``announce.bad_url``, ``announce.no_address``.
+        InputError: ``announce.no_target``, ``announce.manifest``, ``announce.empty``, and those
+            of the index.
+    """
+    if re.match(r"https?://", str(target), re.IGNORECASE):
+        parts = check_page(str(target), what="TARGET")
+        home = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state")
+        name = re.sub(r"[^a-z0-9.-]", "_", host_of(parts)).strip(".") or "_"
+        where = state or home / "urlset" / name
+        return Target(f"{origin_of(parts)}/", (str(target),), None, where / "announce")
+    path = Path(target)
+    if not path.exists():
+        raise InputError(f"{path}: no such file or folder", code="announce.no_target")
+    folder = path if path.is_dir() else path.parent
+    states = state or folder / ".urlset"
+    manifest = states / "manifest.json"
+    if manifest.exists():
+        found = _from_manifest(manifest, folder, states, None if path.is_dir() else path.name)
+        if found is not None:
+            return found
+    return _from_files(path, folder, states, sitemap_url)
+
+
+def _read_manifest(path: Path) -> dict[str, Any]:
+    def wrong(why: str) -> InputError:
+        return InputError(f"{path}: {why}", code="announce.manifest", input=str(path))
+
+    value: Any = None
+    try:
+        with path.open("rb") as file:
+            raw = file.read(MANIFEST_LIMIT + 1)
+        if len(raw) > MANIFEST_LIMIT:
+            raise wrong(f"is larger than {MANIFEST_LIMIT:,} bytes")
+        value = json.loads(raw)
+    except OSError as error:
+        raise wrong(f"cannot be read: {error.strerror}") from None
+    except (ValueError, RecursionError):
+        raise wrong("is damaged: not JSON; build again") from None
+    if not isinstance(value, dict) or value.get("manifest") != 1:
+        raise wrong("is not a manifest that this version of urlset reads")
+    indexes = value.get("indexes")
+    if not (
+        isinstance(value.get("site"), str)
+        and isinstance(value.get("sitemap_url"), str)
+        and isinstance(value.get("urls"), int)
+        and isinstance(indexes, list)
+        and all(isinstance(i, dict) and isinstance(i.get("path"), str) for i in indexes)
+    ):
+        raise wrong("is damaged: site, sitemap_url, urls or indexes are not what they must be")
+    return value
+
+
+def _from_manifest(manifest: Path, folder: Path, states: Path, only: str | None) -> Target | None:
+    """The target that a manifest describes; ``None`` where it does not know the file ``only``."""
+    value = _read_manifest(manifest)
+    paths = [index["path"] for index in value["indexes"]]
+    if only is not None:
+        paths = [path for path in paths if path == only]
+        if not paths:
+            return None
+    if not paths:
+        raise InputError(f"{manifest}: names no index: nothing to announce", code="announce.empty")
+    base = value["sitemap_url"]
+    site = check_page(value["site"], what=f"site in {manifest}")
+    many = "{host}" in base
+    urls = () if many else tuple(_address(base, path) for path in paths)
+    for url in urls:
+        check_page(url, what=f"an index of {manifest}")
+    return Target(f"{origin_of(site)}/", urls, value["urls"], states / "announce", folder, many)
+
+
+def _address(base: str, path: str) -> str:
+    return base.rstrip("/") + "/" + quote(path.lstrip("/"), safe="/!$&'()*+,;=:@~")
+
+
+def _from_files(path: Path, folder: Path, states: Path, sitemap_url: str | None) -> Target:
+    """Without a manifest: look into the index files themselves."""
+    if path.is_dir():
+        files = sorted(p for p in folder.iterdir() if p.suffix == ".xml" and p.is_file())
+        parsed = [(file, read_index(file)) for file in files[: MAX_INDEXES + 1]]
+        parsed = [(file, index) for file, index in parsed if index.is_index]
+        if not parsed:
+            raise InputError(
+                f"{folder}: holds neither a manifest of urlset nor a sitemap index (*.xml)",
+                code="announce.no_target",
+            )
+    else:
+        parsed = [(path, read_index(path))]
+    addresses = []
+    for file, index in parsed:
+        base = sitemap_url
+        if base is None:
+            folders = {loc.rsplit("/", 1)[0] for loc in index.locs if split(loc) is not None}
+            if len(folders) != 1:
+                raise ConfigError(
+                    f"{file} does not tell at which address it is served: give --sitemap-url URL",
+                    code="announce.no_address",
+                )
+            base = folders.pop()
+        address = _address(base, file.name)
+        check_page(address, what="the address of an index")
+        addresses.append(address)
+    site = origin_of(check_page(addresses[0], what="the address of an index"))
+    return Target(
+        f"{site}/",
+        tuple(addresses),
+        None,
+        states / "announce",
+        folder,
+        derived=sitemap_url is None,
+    )

@@ -1,0 +1,42 @@
+"""``urlset init``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from ..config import Options, make_options
+from ..init import init as write_toml
+
+
+@click.command(
+    "init",
+    epilog="""\b
+Examples:
+  urlset init products.csv
+  urlset init products.parquet --site https://www.shop.example
+  urlset init feed.csv --loc-template 'https://www.shop.example/p/{slug}-{id}'
+then look at urlset.toml, and: urlset build
+""",
+)
+@click.argument("input")
+@click.option("--site", metavar="URL", help="The site [that of the first URL].")
+@click.option("--loc", metavar="COL", help="Column of the URL.")
+@click.option("--loc-template", metavar="TEXT", help="Or a template of columns.")
+@click.option("--out", metavar="DIR", default="sitemaps", help="The folder to publish to.")
+@click.option("--format", type=click.Choice(["csv", "parquet", "arrow", "jsonl"]))
+@click.option("--delimiter", metavar="CHAR", help="Delimiter of CSV, or 'tab'.")
+@click.option("--encoding", metavar="NAME", help="Encoding of CSV.")
+@click.option(
+    "-o", "--output", "target", type=click.Path(path_type=Path), default=Path("urlset.toml"),
+    help="The file to write [urlset.toml].",
+)  # fmt: skip
+@click.option("--force", is_flag=True, help="Replace a file that is there.")
+def init(input: str, target: Path, out: str, force: bool, **given: str | None) -> None:
+    """Look at the columns of INPUT and write a commented urlset.toml."""
+    options = make_options(
+        Options(), {key: value for key, value in given.items() if value is not None}, where="init"
+    )
+    click.echo(write_toml(input, target, options, out=out, force=force), nl=False)
+    click.echo(f"\nwritten to {target}; next: urlset build", err=True)

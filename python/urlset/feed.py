@@ -1,0 +1,76 @@
+"""The change feed of a build: which URLs were added, changed, removed against what was live.
+
+It is computed from the shards that differ, before they are replaced, and waits beside the manifest
+until the build is live: a feed tells of nothing that crawlers cannot see yet.
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+from .errors import PublishError
+from .publish import Publication, inside
+
+#: the feed of a build that was killed during its publication, which the next one completed
+RECOVERED = "changes-recovered"
+PENDING = "changes-pending"
+
+
+def stage_feed(
+    publication: Publication,
+    former: dict[str, Any] | None,
+    new: dict[str, Any],
+    changed: set[str],
+    target: Path,
+) -> None:
+    """Writes the feed to the state folder.
+
+    Args:
+        publication: holds the staged shards.
+        former: the manifest of what is live, None before the first build.
+        new: the manifest of this build.
+        changed: the shards that are staged.
+        target: where the feed will go; its ending is the format.
+    """
+    from .diff import write_changes
+
+    kept = {shard["path"] for shard in new["shards"]} - changed
+    old_files = [
+        (inside(publication.out, shard["path"]), shard["path"], shard["digest"])
+        for shard in (former or {}).get("shards", ())
+        if shard["path"] not in kept and inside(publication.out, shard["path"]).exists()
+    ]
+    new_files = [
+        (inside(publication.staging, shard["path"]), shard["path"], shard["digest"])
+        for shard in new["shards"]
+        if shard["path"] in changed
+    ]
+    write_changes(old_files, new_files, str(publication.state / f"{PENDING}{target.suffix}"))
+
+
+def deliver_feed(publication: Publication, target: Path) -> None:
+    """Moves the feed to where the user wants it."""
+    pending = publication.state / f"{PENDING}{target.suffix}"
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.move(pending, target)
+    except OSError as error:
+        raise PublishError(
+            f"{target}: {error.strerror}; the sitemaps are live, and their change feed is"
+            f" {pending}",
+            code="output.changes",
+        ) from None
+
+
+def recover_feed(publication: Publication) -> Path | None:
+    """Keeps the feed of a build whose publication was completed just now; drops any other."""
+    found = None
+    for pending in publication.state.glob(f"{PENDING}.*"):
+        if publication.recovered:
+            found = pending.with_name(f"{RECOVERED}{pending.suffix}")
+            pending.replace(found)
+        else:
+            pending.unlink()
+    return found

@@ -1,0 +1,309 @@
+"""A stream of Arrow batches on its way out: to any library, or to a file."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, BinaryIO, Self
+
+from .errors import ConfigError, InputError, PublishError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+FORMATS = (".parquet", ".csv", ".jsonl", ".arrow")
+_CODED = re.compile(r"\[([a-z0-9_]+\.[a-z0-9_]+)\] (.*)", re.DOTALL)
+
+
+class Rows:
+    """Rows as a stream of Arrow batches; it can be taken once.
+
+    Anything that knows ``__arrow_c_stream__`` takes it as it is: pyarrow, Polars, DuckDB, pandas.
+    Iterating gives ``pyarrow.RecordBatch`` objects. Fetched files live as long as this object, or
+    until :meth:`close`.
+    """
+
+    def __init__(self, stream: Any, stack: ExitStack) -> None:
+        self._stream = stream
+        self._stack = stack
+        self._reader: pa.RecordBatchReader | None = None
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self._stream.__arrow_c_stream__(requested_schema)
+
+    def reader(self) -> pa.RecordBatchReader:
+        """The rows as a ``pyarrow.RecordBatchReader``."""
+        if self._reader is None:
+            import pyarrow as pa
+
+            self._reader = pa.RecordBatchReader.from_stream(self)
+        return self._reader
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns."""
+        return self.reader().schema
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        reader = self.reader()
+        while True:
+            try:
+                with stream_errors():
+                    batch = reader.read_next_batch()
+            except StopIteration:
+                return
+            yield batch
+
+    def read_all(self) -> pa.Table:
+        """All rows as a ``pyarrow.Table``.
+
+        Raises:
+            InputError: a sitemap cannot be read.
+        """
+        import pyarrow as pa
+
+        return pa.Table.from_batches(list(self), schema=self.schema)
+
+    def close(self) -> None:
+        """Let go of fetched files."""
+        self._reader = None
+        self._stream = None
+        self._stack.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        _type: type[BaseException] | None,
+        _error: BaseException | None,
+        _trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+@contextmanager
+def stream_errors() -> Iterator[None]:
+    """Turns an error that came through an Arrow stream into an :class:`InputError`."""
+    try:
+        yield
+    except (OSError, RuntimeError, ValueError) as error:
+        coded = _CODED.search(str(error))
+        if coded is None:
+            raise
+        message = coded[2].split(". Detail:")[0].strip()
+        raise InputError(message, code=coded[1]) from None
+
+
+def format_of(path: str, given: str | None = None) -> str:
+    """The format of an output: as given, or by the suffix; ``-`` is CSV.
+
+    Raises:
+        ConfigError: the suffix names none of ``.parquet .csv .jsonl .arrow``.
+    """
+    if given:
+        return given
+    if path == "-":
+        return "csv"
+    suffix = Path(path).suffix.lower()
+    if suffix not in FORMATS:
+        raise ConfigError(
+            f"{path}: the name must end in {', '.join(FORMATS[:-1])} or {FORMATS[-1]}",
+            code="output.format",
+        )
+    return suffix[1:]
+
+
+def write(rows: Rows, path: str, format: str | None = None) -> int:
+    """Write rows to a file or, ``-``, to stdout; returns their number.
+
+    A file is written under a temporary name beside it and renamed when it is whole.
+
+    Raises:
+        ConfigError: the format is unknown.
+        InputError: a sitemap cannot be read.
+        PublishError: the output cannot be written.
+    """
+    kind = format_of(path, format)
+    if path == "-":
+        count = _write(rows, sys.stdout.buffer, kind)
+        sys.stdout.buffer.flush()
+        return count
+    import tempfile
+
+    target = Path(path)
+    staged: str | None = None
+    try:
+        number, staged = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+        with os.fdopen(number, "wb") as file:
+            count = _write(rows, file, kind)
+            file.flush()
+            os.fsync(file.fileno())
+        umask = os.umask(0)
+        os.umask(umask)
+        Path(staged).chmod(0o666 & ~umask)
+        Path(staged).replace(target)
+        staged = None
+    except OSError as error:
+        why = error.strerror or str(error)
+        raise PublishError(f"{path}: {why}", code="output.unwritable") from error
+    finally:
+        if staged is not None:
+            with suppress(OSError):
+                Path(staged).unlink()
+    return count
+
+
+def _write(rows: Rows, file: BinaryIO, kind: str) -> int:
+    writers: dict[str, Callable[[BinaryIO, pa.Schema], Any]] = {
+        "parquet": _Parquet,
+        "csv": _csv,
+        "jsonl": _JsonLines,
+        "arrow": _arrow,
+    }
+    if kind not in writers:
+        raise ConfigError(f"{kind!r} is no format", code="output.format")
+    schema = flat(rows.schema) if kind == "csv" else rows.schema
+    count = 0
+    with writers[kind](file, schema) as writer:
+        for batch in rows:
+            writer.write_batch(flatten(batch, schema) if kind == "csv" else batch)
+            count += batch.num_rows
+    return count
+
+
+class _Parquet:
+    """Row groups of some 128 Ki rows or 64 MiB: small ones make slow files."""
+
+    def __init__(self, file: BinaryIO, schema: pa.Schema) -> None:
+        import pyarrow.parquet as pq
+
+        # URLs do not repeat, shards and words do
+        repeated = [name for name in ("shard", "changefreq", "change") if name in schema.names]
+        self._schema = schema
+        self._writer = pq.ParquetWriter(
+            file,
+            schema,
+            compression="zstd",
+            use_dictionary=repeated,
+        )
+        self._batches: list[pa.RecordBatch] = []
+        self._rows = self._bytes = 0
+
+    def __enter__(self) -> _Parquet:
+        return self
+
+    def __exit__(self, error: object, *_: object) -> None:
+        if error is None:
+            self._flush()
+        self._writer.close()
+
+    def write_batch(self, batch: pa.RecordBatch) -> None:
+        self._batches.append(batch)
+        self._rows += batch.num_rows
+        self._bytes += batch.nbytes
+        if self._rows >= 1 << 17 or self._bytes >= 64 << 20:
+            self._flush()
+
+    def _flush(self) -> None:
+        import pyarrow as pa
+
+        if self._batches:
+            table = pa.Table.from_batches(self._batches, self._schema)
+            self._writer.write_table(table, row_group_size=max(self._rows, 1))
+        self._batches, self._rows, self._bytes = [], 0, 0
+
+
+def _csv(file: BinaryIO, schema: pa.Schema) -> Any:
+    import pyarrow.csv
+
+    return pyarrow.csv.CSVWriter(file, schema)
+
+
+def _arrow(file: BinaryIO, schema: pa.Schema) -> Any:
+    import pyarrow as pa
+
+    return pa.ipc.new_file(file, schema)
+
+
+class _JsonLines:
+    """A row a line; times as ISO 8601 in UTC, missing values left out."""
+
+    def __init__(self, file: BinaryIO, _schema: pa.Schema) -> None:
+        self._file = file
+
+    def __enter__(self) -> _JsonLines:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        return None
+
+    def write_batch(self, batch: pa.RecordBatch) -> None:
+        lines = (_json({k: v for k, v in row.items() if v is not None}) for row in _pylist(batch))
+        self._file.write("".join(f"{line}\n" for line in lines).encode())
+
+
+def _pylist(batch: pa.RecordBatch) -> list[dict[str, Any]]:
+    """Rows as dicts; instants as text, because Python's datetime needs no time zone data then."""
+    import pyarrow as pa
+
+    for n, column in enumerate(batch.schema):
+        if pa.types.is_timestamp(column.type):
+            batch = batch.set_column(n, column.name, _iso(batch.column(n)))
+    rows: list[dict[str, Any]] = batch.to_pylist()
+    return rows
+
+
+def _iso(column: Any) -> Any:
+    """Instants as ``2026-11-21T08:30:00Z``, with a fraction only where there is one."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    text = pc.strftime(column.cast(pa.timestamp("us")), format="%Y-%m-%dT%H:%M:%SZ")
+    return pc.replace_substring(text, ".000000Z", "Z")
+
+
+def _json(value: object) -> str:
+    import json
+
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def _is_nested(kind: pa.DataType) -> bool:
+    import pyarrow as pa
+
+    return bool(pa.types.is_nested(kind))
+
+
+def flat(schema: pa.Schema) -> pa.Schema:
+    """The schema for CSV: nested columns become JSON text, instants ISO 8601."""
+    import pyarrow as pa
+
+    def column(field: Any) -> Any:
+        text = _is_nested(field.type) or pa.types.is_timestamp(field.type)
+        return pa.field(field.name, pa.string()) if text else field
+
+    return pa.schema([column(field) for field in schema])
+
+
+def flatten(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """A batch with the columns of :func:`flat`."""
+    import pyarrow as pa
+
+    columns = []
+    for field, column in zip(batch.schema, batch.columns, strict=True):
+        if pa.types.is_timestamp(field.type):
+            column = _iso(column)
+        elif _is_nested(field.type):
+            if column.null_count == len(column):
+                column = pa.nulls(len(column), pa.string())
+            else:
+                texts = [None if value is None else _json(value) for value in column.to_pylist()]
+                column = pa.array(texts, pa.string())
+        columns.append(column)
+    return pa.RecordBatch.from_arrays(columns, schema=schema)

@@ -1,0 +1,225 @@
+"""Which sitemap files a target means: a file, a folder, an index, an http(s) URL."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from . import _core
+from .errors import InputError
+
+SUFFIXES = (".xml", ".xml.gz", ".txt", ".txt.gz")
+
+
+@dataclass
+class Item:
+    """One sitemap file.
+
+    Attributes:
+        path: where it lies.
+        name: what to call it: relative to the folder, or its URL.
+        url: where it is served, if that is known.
+        listed: whether an index lists it.
+    """
+
+    path: Path
+    name: str
+    url: str | None = None
+    listed: bool = False
+
+
+@dataclass
+class Found:
+    """The files of a target, and what is wrong between them.
+
+    Attributes:
+        items: indexes first, each file once.
+        problems: (code, item name, line, byte offset, URL, message) each.
+        shards: by name what a manifest of urlset says of a shard, its digest among it.
+    """
+
+    items: list[Item] = field(default_factory=list)
+    problems: list[tuple[str, str, int, int, str | None, str]] = field(default_factory=list)
+    shards: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+
+def is_url(target: str) -> bool:
+    """Whether ``target`` is an address and not a path."""
+    return target.partition("://")[0].lower() in ("http", "https")
+
+
+@contextmanager
+def find(target: str | os.PathLike[str], **fetch_options: Any) -> Iterator[Found]:
+    """The files that ``target`` means; fetched ones live until the end of the block.
+
+    Raises:
+        InputError: ``target.missing`` or ``target.empty``.
+    """
+    text = os.fspath(target)
+    if is_url(text):
+        from .fetch import fetched
+
+        with fetched(text, **fetch_options) as found:
+            yield found
+        return
+    path = Path(text)
+    if path.is_dir():
+        yield _folder(path)
+    elif path.exists():
+        yield _file(path)
+    else:
+        raise InputError(f"{text}: no such file or folder", code="target.missing", input=text)
+
+
+def _peek(path: Path) -> tuple[str, list[tuple[str, str | None, int, int]]]:
+    try:
+        return _core.peek(path)
+    except OSError:
+        return "unknown", []  # verifying and reading it tell why
+
+
+def _file(path: Path) -> Found:
+    kind, children = _peek(path)
+    found = Found([Item(path, path.name)])
+    if kind == "index":
+        _children(found, found.items[0], children, path.parent, {})
+    return found
+
+
+def _folder(root: Path) -> Found:
+    found = Found()
+    manifest = _manifest(root)
+    base = manifest.get("sitemap_url")
+    retired = {name for name in _list(manifest, "retired") if isinstance(name, str)}
+    files: dict[str, Item] = {}
+    for path in _walk(root):
+        name = path.relative_to(root).as_posix()
+        known = isinstance(base, str) and "{" not in base
+        files[name] = Item(path, name, f"{base}{name}" if known else None)
+    # what a plain index lists need not be opened to know what it is
+    kinds: dict[str, str] = {}
+    listed: set[Path] = set()
+    indexes: list[Item] = []
+    for name, item in sorted(files.items(), key=lambda pair: (pair[0].endswith(".gz"), pair[0])):
+        if item.path in listed:
+            continue
+        kind, children = _peek(item.path)
+        kinds[name] = kind
+        if kind == "index":
+            indexes.append(item)
+            listed |= _children(found, item, children, item.path.parent, files)
+    shown = {item.path for item in indexes} | listed
+    found.items[:0] = [item for item in indexes if item.path not in listed]
+    for name, item in files.items():
+        if item.path in shown or name in retired:
+            continue  # retired: kept for crawlers that hold an old index, no part of the set
+        if name.endswith((".txt", ".txt.gz")) and kinds.get(name) != "text":
+            continue  # robots.txt and its kind
+        if kinds.get(name) == "other" and "sitemap" not in item.path.name.lower():
+            continue
+        if indexes and kinds.get(name) in ("urlset", "text"):
+            message = "no index in this folder lists it"
+            found.problems.append(("index.unlisted_file", name, 0, 0, item.url, message))
+        found.items.append(item)
+    found.shards = {
+        shard["path"]: shard
+        for shard in _list(manifest, "shards")
+        if isinstance(shard, dict) and isinstance(shard.get("path"), str)
+    }
+    if not found.items:
+        raise InputError(f"{root}: no sitemap in this folder", code="target.empty", input=str(root))
+    return found
+
+
+def _walk(root: Path) -> Iterator[Path]:
+    for folder, folders, names in os.walk(root):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        for name in sorted(names):
+            if name.lower().endswith(SUFFIXES) and not name.startswith("."):
+                yield Path(folder, name)
+
+
+def _manifest(root: Path) -> dict[str, Any]:
+    try:
+        manifest = json.loads((root / ".urlset" / "manifest.json").read_bytes())
+    except (OSError, ValueError):
+        return {}  # any producer's folder
+    return manifest if isinstance(manifest, dict) else {}
+
+
+def _list(manifest: dict[str, Any], name: str) -> list[Any]:
+    value = manifest.get(name)
+    return value if isinstance(value, list) else []
+
+
+def _children(
+    found: Found,
+    index: Item,
+    children: list[tuple[str, str | None, int, int]],
+    root: Path,
+    files: dict[str, Item],
+) -> set[Path]:
+    """Adds the files that a local index lists; says what is missing."""
+    seen: dict[str, int] = {}
+    added: set[Path] = set()
+    paths = {item.path: item for item in files.values()}
+    for loc, _, line, offset in children:
+        place = (index.name, line, offset, loc)
+        if loc in seen:
+            message = f"listed already in line {seen[loc]}"
+            found.problems.append(("index.duplicate", *place, message))
+            continue
+        seen[loc] = line
+        path, message = _local(loc, root)
+        if path is None:
+            code = "index.wrong_gz" if message else "index.missing_file"
+            found.problems.append(
+                (code, *place, message or f"no such file under {root.name or '.'}")
+            )
+        elif path == index.path:
+            found.problems.append(("index.self", *place, "the index lists itself"))
+        elif path not in added:
+            added.add(path)
+            item = paths.get(path) or Item(path, path.relative_to(root).as_posix())
+            item.url = item.url or loc
+            item.listed = True
+            found.items.append(item)
+    return added
+
+
+def _local(loc: str, root: Path) -> tuple[Path | None, str]:
+    """The file under ``root`` that an address means: by the longest end of its path that exists.
+
+    An address is hostile until shown otherwise: no part of it leads out of ``root``.
+    """
+    try:
+        parts = [unquote(part) for part in urlsplit(loc).path.split("/") if part]
+    except ValueError:
+        return None, ""
+    if any(part in (".", "..") or set(part) & {"/", "\\", "\0", ":"} for part in parts):
+        return None, ""
+    for start in range(max(0, len(parts) - 32), len(parts)):
+        path = root.joinpath(*parts[start:])
+        try:
+            if path.is_file() and path.resolve().is_relative_to(root.resolve()):
+                return path, ""
+        except OSError:
+            continue
+    for start in range(max(0, len(parts) - 32), len(parts)):
+        name = parts[-1]
+        other = name[:-3] if name.lower().endswith(".gz") else f"{name}.gz"
+        if not other:
+            break
+        path = root.joinpath(*parts[start:-1], other)
+        try:
+            if path.is_file():
+                return None, f"the file is named {other}"
+        except OSError:
+            continue
+    return None, ""

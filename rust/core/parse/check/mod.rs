@@ -1,0 +1,8 @@
+//! The checks: of one value, one entry, one file.
+
+pub mod date;
+pub mod entry;
+pub(crate) mod extension;
+pub mod hreflang;
+pub mod url;
+pub mod value;

@@ -1,0 +1,155 @@
+//! Every finding that reading a sitemap can give: its stable code, its
+//! severity and what to do about it. `docs/verify.md` shows the same table.
+
+use serde::Serialize;
+
+/// How bad a finding is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Severity {
+    /// Worth knowing; crawlers cope.
+    Note,
+    /// Prose and schema disagree, or crawlers may ignore it.
+    Warning,
+    /// Against the protocol's prose or its official schema.
+    Error,
+}
+
+/// A kind of finding.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Code {
+    /// Stable, such as `loc.relative`.
+    pub name: &'static str,
+    /// How bad it is.
+    pub severity: Severity,
+    /// What to do about it.
+    pub help: &'static str,
+}
+
+macro_rules! codes {
+    ($($id:ident $severity:ident $name:literal $help:literal)*) => {
+        $(#[doc = concat!("`", $name, "`: ", $help)]
+        pub static $id: Code = Code { name: $name, severity: Severity::$severity, help: $help };)*
+        /// All codes, in the order of the documentation.
+        pub static ALL: &[&Code] = &[$(&$id),*];
+    };
+}
+
+codes! {
+    FILE_UNREADABLE Error "file.unreadable" "make the file readable"
+    FILE_EMPTY Error "file.empty" "write a sitemap with at least one URL, or take the file off the index"
+    FILE_NOT_SITEMAP Error "file.not_sitemap" "serve a urlset, a sitemapindex or a list of URLs here"
+    FILE_FEED Note "file.feed" "an RSS or Atom feed may serve as a sitemap; its entries are not checked"
+    FILE_NAME Error "file.name" "name gzip files .gz and only them: readers trust the suffix"
+    GZIP_CORRUPT Error "gzip.corrupt" "compress the file again"
+    GZIP_TRUNCATED Error "gzip.truncated" "the file is cut short: upload it again"
+    GZIP_BOMB Error "gzip.bomb" "split the file: a sitemap holds 52,428,800 bytes at most"
+    GZIP_MEMBERS Warning "gzip.members" "write one gzip member a file: some clients read only the first"
+    GZIP_TRAILING Warning "gzip.trailing" "remove the bytes after the end of the gzip data"
+    UTF8_INVALID Error "utf8.invalid" "write the file in UTF-8"
+    UTF8_BOM Note "utf8.bom" "leave the byte order mark out"
+    XML_ENCODING Error "xml.encoding" "declare UTF-8, and write UTF-8"
+    XML_DECLARATION Error "xml.declaration" "start the file with <?xml version=\"1.0\" encoding=\"UTF-8\"?>, nothing before it"
+    XML_DOCTYPE Error "xml.doctype" "remove the DOCTYPE: crawlers refuse it"
+    XML_ENTITY Error "xml.entity" "write the character itself, or one of &amp; &lt; &gt; &quot; &apos;"
+    XML_CHARACTER Error "xml.character" "remove the character: XML 1.0 forbids it, escaped too"
+    XML_MALFORMED Error "xml.malformed" "write well-formed XML: escape & < > in values, close every tag"
+    XML_MISMATCH Error "xml.mismatch" "close the elements in the reverse order of their opening"
+    XML_TRUNCATED Error "xml.truncated" "the file ends too early: write it again"
+    XML_TRAILING Error "xml.trailing" "end the file after the root element"
+    XML_DEPTH Error "xml.depth" "a sitemap nests five levels deep at most"
+    XML_TOO_LONG Error "xml.too_long" "shorten the tag, text or entry"
+    XML_STYLESHEET Note "xml.stylesheet" "browsers drop XSLT; crawlers ignore it"
+    NS_MISSING Error "ns.missing" "declare xmlns=\"http://www.sitemaps.org/schemas/sitemap/0.9\" on the root"
+    NS_WRONG Error "ns.wrong" "use xmlns=\"http://www.sitemaps.org/schemas/sitemap/0.9\", exactly so"
+    NS_PREFIX Error "ns.prefix" "declare the prefix with xmlns:PREFIX"
+    NS_FOREIGN Warning "ns.foreign" "no schema is known for this namespace; crawlers ignore it"
+    ELEMENT_UNKNOWN Error "element.unknown" "remove the element, or correct its name and namespace"
+    ELEMENT_ORDER Error "element.order" "write loc, lastmod, changefreq, priority, then extensions; inside those the order of their schema"
+    ELEMENT_REPEATED Error "element.repeated" "write the element once"
+    ELEMENT_MISSING Error "element.missing" "add the element: it is required"
+    ELEMENT_EMPTY Error "element.empty" "give the element a value, or leave it out"
+    ELEMENT_TEXT Error "element.text" "remove the text or element: it has no place here"
+    ELEMENT_ATTRIBUTE Error "element.attribute" "correct or remove the attribute"
+    ELEMENT_RETIRED Note "element.retired" "leave it out: Google has ignored it since 2022"
+    LIMIT_URLS Error "limit.urls" "split the file: 50,000 URLs at most"
+    LIMIT_BYTES Error "limit.bytes" "split the file: 52,428,800 bytes at most, before compression"
+    LIMIT_SITEMAPS Error "limit.sitemaps" "write further index files: 50,000 sitemaps at most in one"
+    URLSET_EMPTY Error "urlset.empty" "write at least one entry, or take the file off the index"
+    LOC_MISSING Error "loc.missing" "give every entry a loc"
+    LOC_RELATIVE Error "loc.relative" "write the whole URL: https://host/path"
+    LOC_SCHEME Error "loc.scheme" "use http or https"
+    LOC_HOST Error "loc.host" "correct the host; write international names in punycode"
+    LOC_CHARACTERS Error "loc.characters" "percent-encode the character as UTF-8 (RFC 3986)"
+    LOC_PERCENT Error "loc.percent" "write %XX, and a bare percent sign as %25"
+    LOC_TOO_LONG Error "loc.too_long" "shorten the URL: 2,047 characters at most"
+    LOC_TOO_SHORT Error "loc.too_short" "the schema wants at least 12 characters"
+    LOC_APOSTROPHE Warning "loc.apostrophe" "write ' as &apos; or %27: the protocol wants it escaped, the schema does not"
+    LOC_FRAGMENT Note "loc.fragment" "leave the #fragment out: crawlers do"
+    LOC_USERINFO Note "loc.userinfo" "leave user names and passwords out of URLs"
+    LOC_SPACE Note "loc.space" "write values without spaces and line breaks around them"
+    LOC_OTHER_HOST Error "loc.other_host" "keep one scheme, host and port in a sitemap"
+    LOC_CROSS_HOST Warning "loc.cross_host" "name this sitemap in the robots.txt of the host whose URLs it lists"
+    LOC_SCOPE Warning "loc.scope" "move the sitemap up: it may list only URLs under its own directory"
+    LOC_DUPLICATE Warning "loc.duplicate" "list each URL once"
+    LASTMOD_INVALID Error "lastmod.invalid" "write YYYY-MM-DD or YYYY-MM-DDThh:mm:ssZ"
+    LASTMOD_PRECISION Warning "lastmod.precision" "write YYYY-MM-DD or YYYY-MM-DDThh:mm:ssZ: the schema knows no year, month or minute"
+    LASTMOD_FUTURE Warning "lastmod.future" "write when the page changed, not when it will"
+    LASTMOD_SAME Note "lastmod.same" "write when each page changed: search engines distrust one date on all"
+    CHANGEFREQ_INVALID Error "changefreq.invalid" "use always, hourly, daily, weekly, monthly, yearly or never, in lower case"
+    PRIORITY_INVALID Error "priority.invalid" "write a number from 0.0 to 1.0"
+    DATE_INVALID Error "date.invalid" "write YYYY-MM-DD or YYYY-MM-DDThh:mm:ssZ"
+    DATE_PRECISION Warning "date.precision" "write YYYY-MM-DD or YYYY-MM-DDThh:mm:ssZ: the schema knows no year, month or minute"
+    IMAGE_LOC Error "image.loc" "write the absolute, percent-encoded URL of the image"
+    IMAGE_TOO_MANY Error "image.too_many" "list 1,000 images at most for one URL"
+    VIDEO_URL Error "video.url" "write an absolute, percent-encoded URL"
+    VIDEO_CONTENT Error "video.content" "give content_loc or player_loc"
+    VIDEO_SAME_AS_LOC Error "video.same_as_loc" "point to the video itself, not to its page"
+    VIDEO_TITLE Warning "video.title" "shorten the title: the schema allows 100 characters"
+    VIDEO_DESCRIPTION Error "video.description" "shorten the description to 2,048 characters"
+    VIDEO_DURATION Error "video.duration" "write seconds from 1 to 28800"
+    VIDEO_RATING Error "video.rating" "write a number from 0.0 to 5.0"
+    VIDEO_VIEW_COUNT Error "video.view_count" "write a whole number, 0 or more"
+    VIDEO_TAGS Error "video.tags" "write 32 tags at most"
+    VIDEO_YES_NO Error "video.yes_no" "write yes or no"
+    VIDEO_RESTRICTION Error "video.restriction" "list two-letter country codes in capitals, by single spaces"
+    VIDEO_PLATFORM Error "video.platform" "list web, mobile or tv, by single spaces"
+    VIDEO_UPLOADER Error "video.uploader" "shorten the name to 255 characters; info is a URL on the page's host"
+    VIDEO_VALUE Error "video.value" "correct the value, or leave the retired element out"
+    NEWS_LANGUAGE Error "news.language" "write an ISO 639 code of two or three letters, or zh-cn, zh-tw"
+    NEWS_VALUE Error "news.value" "correct the value, or leave the retired element out"
+    NEWS_REPEATED Error "news.repeated" "write one news:news an entry"
+    NEWS_TOO_MANY Error "news.too_many" "list 1,000 articles at most in one sitemap"
+    NEWS_OLD Note "news.old" "drop the news block two days after publication"
+    ALTERNATE_REL Warning "alternate.rel" "use rel=\"alternate\": other links are ignored"
+    ALTERNATE_HREFLANG Error "alternate.hreflang" "write language, then script, then region, as in de, zh-Hant, pt-BR, or x-default"
+    ALTERNATE_HREF Error "alternate.href" "write the absolute, percent-encoded URL of the version"
+    ALTERNATE_ATTRIBUTE Warning "alternate.attribute" "write only rel, hreflang and href"
+    ALTERNATE_REPEATED Error "alternate.repeated" "give each language one URL"
+    ALTERNATE_NO_SELF Warning "alternate.no_self" "list the page itself among its alternates"
+    ALTERNATE_ONE_WAY Warning "alternate.one_way" "link back from the other page: one-way pairs are ignored"
+    INDEX_MISSING_FILE Error "index.missing_file" "publish the sitemap, or take it off the index"
+    INDEX_WRONG_GZ Error "index.wrong_gz" "name the file in the index as it is published, .gz or not"
+    INDEX_UNLISTED_FILE Note "index.unlisted_file" "list the sitemap in the index, or delete it"
+    INDEX_NESTED Error "index.nested" "list sitemaps only: an index in an index is refused"
+    INDEX_SELF Error "index.self" "take the index off itself"
+    INDEX_DUPLICATE Warning "index.duplicate" "list each sitemap once"
+    INDEX_OTHER_HOST Error "index.other_host" "keep one scheme, host and port in an index"
+    INDEX_SCOPE Warning "index.scope" "put sitemaps in the directory of their index or below it"
+    FETCH_FAILED Error "fetch.failed" "make the address answer"
+    FETCH_STATUS Error "fetch.status" "make the address answer with 200"
+    FETCH_REFUSED Error "fetch.refused" "list public http and https addresses (--allow-private checks private ones)"
+    FETCH_REDIRECT Note "fetch.redirect" "list the final address"
+    FETCH_ENCODING Error "fetch.encoding" "serve .gz without Content-Encoding, or the plain file with it; never both"
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn names_are_unique_and_well_formed() {
+        let mut names: Vec<_> = super::ALL.iter().map(|code| code.name).collect();
+        names.sort_unstable();
+        assert!(names.windows(2).all(|pair| pair[0] != pair[1]));
+        assert!(names.iter().all(|name| name.split('.').count() == 2));
+    }
+}

@@ -1,0 +1,203 @@
+//! Files read in parallel into one ordered stream of Arrow batches.
+
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use arrow_array::{RecordBatch, RecordBatchReader};
+use arrow_schema::{ArrowError, SchemaRef};
+use crossbeam_channel::{Receiver, Sender, bounded};
+
+use super::entry::{Entry, Form, Visitor};
+use super::finding::{At, Log};
+use super::inflate::Inflater;
+use super::rows::{Rows, schema};
+use super::{codes, parse};
+
+/// Batches of one file that may wait to be taken.
+const WAITING: usize = 2;
+
+type Batch = Result<RecordBatch, ArrowError>;
+/// What a thread sends; `None` says that all was sent, so that a thread that died is not taken for
+/// one that is done.
+pub(crate) type Sent = Option<Batch>;
+
+/// A stream of batches made by threads behind it; dropping it stops them.
+pub struct BatchStream {
+    schema: SchemaRef,
+    files: std::vec::IntoIter<Receiver<Sent>>,
+    present: Option<Receiver<Sent>>,
+    stop: Arc<AtomicBool>,
+}
+
+impl BatchStream {
+    /// A stream of what comes out of `files`, one after the other.
+    pub(crate) fn new(
+        schema: SchemaRef,
+        files: Vec<Receiver<Sent>>,
+        stop: Arc<AtomicBool>,
+    ) -> BatchStream {
+        BatchStream { schema, files: files.into_iter(), present: None, stop }
+    }
+}
+
+impl Drop for BatchStream {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+    }
+}
+
+impl Iterator for BatchStream {
+    type Item = Batch;
+
+    fn next(&mut self) -> Option<Batch> {
+        loop {
+            let present = match &self.present {
+                Some(present) => present,
+                None => self.present.insert(self.files.next()?),
+            };
+            match present.recv() {
+                Ok(None) => self.present = None,
+                Ok(Some(batch @ Ok(_))) => return Some(batch),
+                failed => {
+                    // nothing comes after an error
+                    self.stop.store(true, Ordering::Relaxed);
+                    self.files = Vec::new().into_iter();
+                    self.present = None;
+                    let died = || {
+                        Err(failure("read.internal", "a thread died; this is a defect of urlset"))
+                    };
+                    return Some(failed.ok().flatten().unwrap_or_else(died));
+                }
+            }
+        }
+    }
+}
+
+impl RecordBatchReader for BatchStream {
+    fn schema(&self) -> SchemaRef {
+        self.schema.clone()
+    }
+}
+
+/// An error as the stream gives it: `[code] message`, so that the caller can tell what it is.
+pub(crate) fn failure(code: &str, message: &str) -> ArrowError {
+    ArrowError::ExternalError(format!("[{code}] {message}").into())
+}
+
+/// Reads `files` (path and name) in order on `threads` threads. `lenient`: what cannot be read of
+/// a file is left out; else the first damage ends the stream with an error.
+pub fn read(files: Vec<(PathBuf, String)>, threads: usize, lenient: bool) -> BatchStream {
+    let schema = schema();
+    let stop = Arc::new(AtomicBool::new(false));
+    let (senders, receivers): (Vec<_>, Vec<_>) =
+        files.iter().map(|_| bounded::<Sent>(WAITING)).unzip();
+    let threads = threads.clamp(1, files.len().max(1));
+    let work = Arc::new(Work {
+        files,
+        senders: senders.into_iter().map(|sender| std::sync::Mutex::new(Some(sender))).collect(),
+        next: AtomicUsize::new(0),
+        stop: stop.clone(),
+        schema: schema.clone(),
+        lenient,
+    });
+    for _ in 0..threads {
+        let work = work.clone();
+        std::thread::spawn(move || work.run());
+    }
+    BatchStream::new(schema, receivers, stop)
+}
+
+struct Work {
+    files: Vec<(PathBuf, String)>,
+    senders: Vec<std::sync::Mutex<Option<Sender<Sent>>>>,
+    next: AtomicUsize,
+    stop: Arc<AtomicBool>,
+    schema: SchemaRef,
+    lenient: bool,
+}
+
+impl Work {
+    fn run(&self) {
+        let mut inflater = Inflater::default();
+        while !self.stop.load(Ordering::Relaxed) {
+            let number = self.next.fetch_add(1, Ordering::Relaxed);
+            let Some((path, name)) = self.files.get(number) else { return };
+            let sender = self.senders.get(number).and_then(|slot| slot.lock().ok()?.take());
+            let Some(sender) = sender else { return };
+            let mut visitor = Reading {
+                rows: Rows::new(self.schema.clone(), name.clone()),
+                sender,
+                stop: &self.stop,
+                lenient: self.lenient,
+            };
+            let mut log = Log::new(1);
+            match inflater.open(path) {
+                Ok(opened) => {
+                    let (_, buffer) = parse(opened.bytes, &mut visitor, &mut log, true);
+                    inflater.recycle(buffer);
+                }
+                Err(error) => {
+                    log.add(&codes::FILE_UNREADABLE, At::default(), None, || {
+                        crate::error::plain(&error)
+                    });
+                }
+            }
+            visitor.finish(name, &log);
+        }
+    }
+}
+
+struct Reading<'a> {
+    rows: Rows,
+    sender: Sender<Sent>,
+    stop: &'a AtomicBool,
+    lenient: bool,
+}
+
+impl Reading<'_> {
+    /// Gives the batch out; waits while the taker is busy.
+    fn flush(&mut self) -> ControlFlow<()> {
+        let batch = self.rows.finish();
+        match self.sender.send(Some(batch)) {
+            Ok(()) if !self.stop.load(Ordering::Relaxed) => ControlFlow::Continue(()),
+            _ => ControlFlow::Break(()),
+        }
+    }
+
+    fn finish(mut self, name: &str, log: &Log) {
+        if !self.rows.is_empty() && self.flush().is_break() {
+            return;
+        }
+        if let Some(first) = log.first_break().filter(|_| !self.lenient) {
+            let place = if first.at.line > 0 {
+                format!("{name}: line {}", first.at.line)
+            } else {
+                name.to_owned()
+            };
+            let message = format!("{place}: {}; {}", first.message, first.code.help);
+            // the taker may have gone
+            self.sender.send(Some(Err(failure(first.code.name, &message)))).ok();
+        }
+        self.sender.send(None).ok(); // likewise
+    }
+}
+
+impl Visitor for Reading<'_> {
+    const CHECKS: bool = false;
+
+    fn entry(&mut self, form: Form, entry: &Entry<'_>, log: &mut Log) -> ControlFlow<()> {
+        if form == Form::Index {
+            return ControlFlow::Continue(());
+        }
+        if log.is_broken() && !self.lenient {
+            return ControlFlow::Break(());
+        }
+        if entry.loc.is_empty() && self.lenient {
+            return ControlFlow::Continue(());
+        }
+        self.rows.push(entry);
+        if self.rows.is_full() { self.flush() } else { ControlFlow::Continue(()) }
+    }
+}

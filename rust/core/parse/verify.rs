@@ -1,0 +1,434 @@
+//! Verifies a list of files in parallel: each for itself, then what needs all of them
+//! (duplicates, reciprocity of alternates). Which files belong together is the caller's to find.
+
+use std::collections::{BTreeMap, BinaryHeap};
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use super::check::date;
+use super::check::entry::EntryChecks;
+use super::codes::{self, Code};
+use super::entry::{Entry, Field, Form, Visitor};
+use super::finding::{At, Finding, Log};
+use super::inflate::Inflater;
+use super::spill::{Hasher, Parts, Record, Spill, Writer, groups, join};
+use super::{Summary, parse};
+use crate::error::{Error, Result};
+
+/// A file to verify.
+#[derive(Debug, Clone)]
+pub struct Target {
+    /// Where it lies.
+    pub path: PathBuf,
+    /// What to call it in findings; its suffix is checked.
+    pub name: String,
+    /// Where it is served, if that is known: for the checks of host and directory.
+    pub url: Option<String>,
+    /// Whether an index lists it: an index may not.
+    pub listed: bool,
+}
+
+/// How to verify.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Threads that read files.
+    pub threads: usize,
+    /// Bytes for the hashes of all URLs; above, they go to disk.
+    pub memory: usize,
+    /// Folder for that, the system's temporary one if `None`.
+    pub spill: Option<PathBuf>,
+    /// Look for duplicates within and across files.
+    pub duplicates: bool,
+    /// Look for alternates that are not linked back.
+    pub reciprocity: bool,
+    /// List so many findings of each code and file; all are counted.
+    pub most: u64,
+    /// Microseconds since 1970.
+    pub now: i64,
+    /// Take the short cut for the common shape (false: to compare).
+    pub short_cut: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+        Options {
+            threads: std::thread::available_parallelism().map_or(1, usize::from),
+            memory: 256 << 20,
+            spill: None,
+            duplicates: true,
+            reciprocity: false,
+            most: 100,
+            now: now.map_or(0, |now| now.as_micros() as i64),
+            short_cut: true,
+        }
+    }
+}
+
+/// An entry of an index.
+#[derive(Debug, Clone)]
+pub struct Child {
+    /// Its address.
+    pub loc: String,
+    /// Its lastmod as written.
+    pub lastmod: Option<String>,
+    /// Where it stands.
+    pub at: At,
+}
+
+impl Child {
+    /// The entry of an index, where it has an address.
+    pub(crate) fn of(entry: &Entry<'_>) -> Option<Child> {
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        (!entry.loc.is_empty()).then(|| Child {
+            loc: text(entry.loc),
+            lastmod: entry.lastmod.filter(|lastmod| date::parse(lastmod).is_ok()).map(text),
+            at: entry.place(0),
+        })
+    }
+}
+
+/// What was found in one file.
+#[derive(Debug)]
+pub struct FileReport {
+    /// What it is and how large.
+    pub summary: Summary,
+    /// Whether it is compressed.
+    pub gzip: bool,
+    /// Bytes on disk.
+    pub size: u64,
+    /// The newest lastmod, in microseconds since 1970.
+    pub newest: Option<i64>,
+    /// Of an index: what it lists, up to the limit of 50,000.
+    pub children: Vec<Child>,
+    /// The listed findings.
+    pub findings: Vec<Finding>,
+    /// All of them, by code.
+    pub counts: BTreeMap<&'static str, u64>,
+}
+
+/// Verifies `targets`; the reports stand in their order. `poll` is asked ten times a second
+/// whether to stop.
+pub fn verify(
+    targets: &[Target],
+    options: &Options,
+    poll: &mut dyn FnMut() -> bool,
+) -> Result<Vec<FileReport>> {
+    let threads = options.threads.clamp(1, targets.len().max(1));
+    let hasher = Hasher::new();
+    let pages = Spill::new(options.memory, threads, options.spill.clone());
+    let links = Spill::new(options.memory / 2, threads, options.spill.clone());
+    let next = AtomicUsize::new(0);
+    let stop = AtomicBool::new(false);
+    let work = |_: usize| -> Result<_> {
+        let mut inflater = Inflater::default();
+        let mut pages = options.duplicates.then(|| pages.writer());
+        let mut links = options.reciprocity.then(|| links.writer());
+        let mut done = Vec::new();
+        while !stop.load(Ordering::Relaxed) {
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            let Some(target) = targets.get(number) else { break };
+            let mut visitor = FileVisitor {
+                checks: EntryChecks::new(target.url.as_deref(), options.now),
+                hasher: &hasher,
+                pages: pages.as_mut(),
+                links: links.as_mut(),
+                file: (number as u64) << 32,
+                children: Vec::new(),
+                failed: None,
+            };
+            done.push((number, one(target, options, &mut inflater, &mut visitor)?));
+        }
+        Ok((done, pages.map(Writer::into_parts), links.map(Writer::into_parts)))
+    };
+    let results = run(threads, &stop, poll, work)?;
+    let mut reports = Vec::new();
+    let (mut page_parts, mut link_parts): (Vec<Parts>, Vec<Parts>) = Default::default();
+    for (done, pages, links) in results {
+        reports.extend(done);
+        page_parts.extend(pages);
+        link_parts.extend(links);
+    }
+    reports.sort_by_key(|(number, _)| *number);
+    let mut reports: Vec<FileReport> = reports.into_iter().map(|(_, report)| report).collect();
+    let most = usize::try_from(options.most).unwrap_or(usize::MAX).saturating_mul(10);
+    if options.duplicates {
+        let found = groups(
+            &pages,
+            &page_parts,
+            threads,
+            || Kept::new(most),
+            |kept, same: &[Record<3>]| {
+                for again in &same[1..] {
+                    kept.add(again[2], same[0][2]);
+                }
+                Ok(())
+            },
+        )?;
+        tell(targets, &mut reports, found, &codes::LOC_DUPLICATE, most, |other| {
+            format!("listed already in {other}")
+        });
+    }
+    if options.reciprocity {
+        let found = groups(
+            &links,
+            &link_parts,
+            threads,
+            || Kept::new(most),
+            |kept, same: &[Record<3>]| {
+                let ways = same.iter().fold(0, |ways, record| ways | (1 << (record[2] >> 63)));
+                if ways != 3 {
+                    kept.add(same[0][2] & !(1 << 63), same[0][2] & !(1 << 63));
+                }
+                Ok(())
+            },
+        )?;
+        tell(targets, &mut reports, found, &codes::ALTERNATE_ONE_WAY, most, |_| {
+            "an alternate of it does not link back, or is not in these sitemaps".to_owned()
+        });
+    }
+    Ok(reports)
+}
+
+/// Runs `work` on threads while this one polls.
+pub fn run<T: Send>(
+    threads: usize,
+    stop: &AtomicBool,
+    poll: &mut dyn FnMut() -> bool,
+    work: impl Fn(usize) -> Result<T> + Sync,
+) -> Result<Vec<T>> {
+    std::thread::scope(|scope| {
+        let (sender, receiver) = crossbeam_channel::bounded::<()>(threads);
+        let handles: Vec<_> = (0..threads)
+            .map(|n| {
+                let sender = sender.clone();
+                let work = &work;
+                scope.spawn(move || {
+                    let result = work(n);
+                    if result.is_err() {
+                        stop.store(true, Ordering::Relaxed);
+                    }
+                    drop(sender); // the last one to go wakes the waiting thread
+                    result
+                })
+            })
+            .collect();
+        drop(sender);
+        let mut cancelled = false;
+        while let Err(crossbeam_channel::RecvTimeoutError::Timeout) =
+            receiver.recv_timeout(Duration::from_millis(100))
+        {
+            if !cancelled && poll() {
+                cancelled = true;
+                stop.store(true, Ordering::Relaxed);
+            }
+        }
+        let results: Result<Vec<T>> = handles.into_iter().map(join).collect();
+        if cancelled { Err(Error::cancelled()) } else { results }
+    })
+}
+
+fn one(
+    target: &Target,
+    options: &Options,
+    inflater: &mut Inflater,
+    visitor: &mut FileVisitor<'_, '_>,
+) -> Result<FileReport> {
+    let mut log = Log::new(options.most);
+    let nothing = Summary { form: Form::Unknown, entries: 0, news: 0, bytes: 0 };
+    let (mut gzip, mut size, mut summary) = (false, 0, nothing);
+    match inflater.open(&target.path) {
+        Err(error) => {
+            log.add(&codes::FILE_UNREADABLE, At::default(), None, || crate::error::plain(&error));
+        }
+        Ok(opened) => {
+            (gzip, size) = (opened.gzip, opened.size);
+            let named_gz = target.name.to_ascii_lowercase().ends_with(".gz");
+            if named_gz != gzip && size > 0 {
+                log.add(&codes::FILE_NAME, At::default(), None, || {
+                    let what = if gzip { "gzip bytes without" } else { "no gzip bytes, but" };
+                    format!("{what} the suffix .gz")
+                });
+            }
+            let (read, buffer) = parse(opened.bytes, visitor, &mut log, options.short_cut);
+            inflater.recycle(buffer);
+            summary = read;
+        }
+    }
+    if let Some(error) = visitor.failed.take() {
+        return Err(error);
+    }
+    visitor.checks.finish(summary.form, summary.bytes, &mut log);
+    if target.listed && summary.form == Form::Index {
+        log.add(
+            &codes::INDEX_NESTED,
+            At::default(),
+            target.url.as_deref().map(str::as_bytes),
+            || "an index that an index lists".to_owned(),
+        );
+    }
+    let counts = log.counts().collect();
+    let findings = log.into_listed();
+    let children = std::mem::take(&mut visitor.children);
+    Ok(FileReport {
+        summary,
+        gzip,
+        size,
+        newest: visitor.checks.newest,
+        children,
+        findings,
+        counts,
+    })
+}
+
+struct FileVisitor<'a, 's> {
+    checks: EntryChecks,
+    hasher: &'a Hasher,
+    pages: Option<&'a mut Writer<'s>>,
+    links: Option<&'a mut Writer<'s>>,
+    /// number of the file, in the upper half
+    file: u64,
+    children: Vec<Child>,
+    failed: Option<Error>,
+}
+
+impl FileVisitor<'_, '_> {
+    fn remember(&mut self, form: Form, entry: &Entry<'_>) -> Result<()> {
+        if form == Form::Index || entry.loc.is_empty() {
+            return Ok(());
+        }
+        let place = self.file | (entry.at.offset & 0xffff_ffff);
+        if let Some(pages) = &mut self.pages {
+            let (a, b) = self.hasher.hash(entry.loc);
+            pages.push_record([a, b, place])?;
+        }
+        if let Some(links) = &mut self.links {
+            for part in entry.parts.iter().filter(|part| part.field == Field::AlternateHref) {
+                let href = entry.text(part);
+                if href != entry.loc {
+                    links.push_record(self.hasher.pair(entry.loc, href, place))?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Hasher {
+    /// One key for both directions of a link, the direction in the top bit of the place.
+    fn pair(&self, from: &[u8], to: &[u8], place: u64) -> Record<3> {
+        let (from, to) = (self.hash(from), self.hash(to));
+        let (low, high) = if from < to { (from, to) } else { (to, from) };
+        let mut both = [0u8; 32];
+        for (word, bytes) in
+            [low.0, low.1, high.0, high.1].into_iter().zip(both.chunks_exact_mut(8))
+        {
+            bytes.copy_from_slice(&word.to_le_bytes());
+        }
+        let (a, b) = self.hash(&both);
+        [a, b, place | (u64::from(from < to) << 63)]
+    }
+}
+
+impl Visitor for FileVisitor<'_, '_> {
+    const CHECKS: bool = true;
+
+    fn entry(&mut self, form: Form, entry: &Entry<'_>, log: &mut Log) -> ControlFlow<()> {
+        self.checks.entry(form, entry, log);
+        if form == Form::Index && self.children.len() < 50_000 {
+            self.children.extend(Child::of(entry));
+        }
+        if let Err(error) = self.remember(form, entry) {
+            self.failed = Some(error);
+            return ControlFlow::Break(());
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// The first places of a kind of finding, and how many there are by file.
+struct Kept {
+    /// (place, place of the other one), the greatest on top
+    first: BinaryHeap<(u64, u64)>,
+    most: usize,
+    by_file: BTreeMap<u64, u64>,
+}
+
+impl Kept {
+    fn new(most: usize) -> Kept {
+        Kept { first: BinaryHeap::new(), most, by_file: BTreeMap::new() }
+    }
+
+    fn add(&mut self, place: u64, other: u64) {
+        *self.by_file.entry(place >> 32).or_default() += 1;
+        self.first.push((place, other));
+        if self.first.len() > self.most {
+            self.first.pop();
+        }
+    }
+}
+
+/// Turns places into findings: the files are read once more for line and URL.
+fn tell(
+    targets: &[Target],
+    reports: &mut [FileReport],
+    found: Vec<Kept>,
+    code: &'static Code,
+    most: usize,
+    message: impl Fn(&str) -> String,
+) {
+    let mut all = Vec::new();
+    for kept in found {
+        for (file, count) in kept.by_file {
+            if let Some(report) = reports.get_mut(file as usize) {
+                *report.counts.entry(code.name).or_default() += count;
+            }
+        }
+        all.extend(kept.first);
+    }
+    all.sort_unstable();
+    all.truncate(most);
+    for places in all.chunk_by(|a, b| a.0 >> 32 == b.0 >> 32) {
+        let file = (places[0].0 >> 32) as usize;
+        let (Some(target), Some(report)) = (targets.get(file), reports.get_mut(file)) else {
+            continue;
+        };
+        let mut locate = Locate { places, found: Vec::new() };
+        let mut quiet = Log::new(0);
+        if let Ok(opened) = Inflater::default().open(&target.path) {
+            parse(opened.bytes, &mut locate, &mut quiet, true);
+        }
+        for (at, url, other) in locate.found {
+            let other =
+                targets.get((other >> 32) as usize).map_or("?", |other| other.name.as_str());
+            let url = super::finding::text(&url, 2048);
+            report.findings.push(Finding { code, at, url: Some(url), message: message(other) });
+        }
+    }
+}
+
+/// Finds the entries at known offsets again.
+struct Locate<'a> {
+    places: &'a [(u64, u64)],
+    found: Vec<(At, Vec<u8>, u64)>,
+}
+
+impl Visitor for Locate<'_> {
+    const CHECKS: bool = false;
+
+    fn entry(&mut self, _: Form, entry: &Entry<'_>, _: &mut Log) -> ControlFlow<()> {
+        while let Some(((place, other), rest)) = self.places.split_first() {
+            let offset = place & 0xffff_ffff;
+            if offset > entry.at.offset {
+                break;
+            }
+            if offset == entry.at.offset {
+                self.found.push((entry.place(0), entry.loc.to_vec(), *other));
+            }
+            self.places = rest;
+        }
+        if self.places.is_empty() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+}

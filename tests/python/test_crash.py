@@ -1,0 +1,237 @@
+"""A build that is killed leaves what is live whole, and the next one completes or cleans up."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+from conftest import SITE, read_index, read_shard, urlset
+
+#: runs a build in a process that kills itself at the N-th rename or unlink, or fails the N-th
+#: write, fsync or rename with a full disk
+DRIVER = """
+import errno, os, pathlib, signal, sys
+
+what, at = sys.argv[1], int(sys.argv[2])
+count = 0
+
+def before(call):
+    def wrapped(*args, **kwargs):
+        global count
+        count += 1
+        if count == at:
+            if what == "kill":
+                os.kill(os.getpid(), signal.SIGKILL)
+            raise OSError(errno.ENOSPC, "No space left on device", str(args[0]))
+        return call(*args, **kwargs)
+    return wrapped
+
+if what == "kill":
+    pathlib.Path.replace = before(pathlib.Path.replace)
+    pathlib.Path.unlink = before(pathlib.Path.unlink)
+else:
+    os.fsync = before(os.fsync)
+    os.open = before(os.open)
+    pathlib.Path.replace = before(pathlib.Path.replace)
+from urlset.cli import main
+try:
+    main(sys.argv[3:])
+finally:
+    if count < at:
+        print(f"calls {count}")
+"""
+
+STABLE = ("--layout", "stable")
+PACKED = ("--layout", "packed")
+
+
+def write_catalog(path: Path, ids: Iterable[int]) -> list[str]:
+    urls = [f"{SITE}/product/{number:06d}" for number in ids]
+    path.write_text("url\n" + "".join(f"{url}\n" for url in urls))
+    return urls
+
+
+def live_urls(out: Path) -> list[str]:
+    """All URLs that a crawler finds; fails if a file that the index names is missing or broken."""
+    urls = []
+    for sitemap in read_index(out / "sitemap.xml"):
+        urls += [
+            entry["loc"] for entry in read_shard(out / sitemap["loc"].removeprefix(f"{SITE}/"))
+        ]
+    return urls
+
+
+def arguments(catalog: Path, out: Path, layout: tuple[str, ...]) -> list[str]:
+    return ["build", str(catalog), "--site", SITE, "--out", str(out), "--max-urls", "100", *layout]
+
+
+def drive(what: str, at: int, args: list[str]) -> subprocess.CompletedProcess[bytes]:
+    command = [sys.executable, "-c", DRIVER, what, str(at), *args]
+    return subprocess.run(command, capture_output=True, timeout=60)
+
+
+def no_litter(out: Path) -> None:
+    """Only what the manifest lists, and the state folder with nothing left over."""
+    assert sorted(path.name for path in (out / ".urlset").iterdir()) == ["lock", "manifest.json"]
+
+
+@pytest.fixture
+def catalogs(tmp_path: Path) -> tuple[Path, list[str], Path, list[str]]:
+    """A catalog of over 30 shards, and one in which all borders are shifted."""
+    old, new = tmp_path / "old.csv", tmp_path / "new.csv"
+    before = write_catalog(old, range(3_300))
+    after = write_catalog(new, (n for n in range(7, 3_500) if n % 50))
+    return old, before, new, after
+
+
+@pytest.mark.parametrize("layout", [STABLE, PACKED], ids=["stable", "packed"])
+def test_killed_at_every_rename_and_unlink(tmp_path: Path, catalogs, layout) -> None:
+    old, before, new, after = catalogs
+    out = tmp_path / "out"
+    first = tmp_path / "first"
+    assert urlset(*arguments(old, first, layout)).status == 0
+    at, moments = 1, 0
+    while True:
+        shutil.rmtree(out, ignore_errors=True)
+        shutil.copytree(first, out)
+        done = drive("kill", at, arguments(new, out, layout))
+        if done.returncode == 0:
+            assert f"calls {at - 1}" in done.stdout.decode()
+            break
+        assert done.returncode == -signal.SIGKILL
+        urls = live_urls(out)  # every file is whole, and there
+        if layout is STABLE:
+            assert urls in (before, after)
+        else:
+            assert set(urls) <= set(before) | set(after)
+        assert urlset(*arguments(new, out, layout)).status == 0
+        assert live_urls(out) == after
+        no_litter(out)
+        at += 1 if layout is STABLE or at < 6 else 5
+        moments += 1
+    # the shards, the index, the manifest, the journal, the stale ones
+    assert moments >= (35 if layout is STABLE else 12)
+
+
+@pytest.mark.parametrize("layout", [STABLE, PACKED], ids=["stable", "packed"])
+def test_a_disk_that_fails_at_any_call(tmp_path: Path, catalogs, layout) -> None:
+    old, before, new, after = catalogs
+    out = tmp_path / "out"
+    assert urlset(*arguments(old, out, layout)).status == 0
+    live = before
+    for at in range(1, 200, 3):
+        done = drive("fail", at, arguments(new, out, layout))
+        if done.returncode == 0:
+            break
+        error = done.stderr.decode()
+        assert done.returncode == 3, error
+        assert "No space left" in error and error.count("\n") == 1, error
+        urls = live_urls(out)
+        assert layout is PACKED or urls in (live, after)
+        live = urls
+    else:
+        pytest.fail("the calls do not end")
+    assert urlset(*arguments(new, out, layout)).status == 0
+    assert live_urls(out) == after
+    no_litter(out)
+
+
+def kill_at_random(tmp_path: Path, catalogs, layout: tuple[str, ...], times: int) -> None:
+    old, before, new, after = catalogs
+    out = tmp_path / "out"
+    started = time.monotonic()
+    assert urlset(*arguments(old, out, layout)).status == 0
+    whole = time.monotonic() - started
+    source, wanted, live = new, after, before
+    killed = 0
+    for seed in range(times):
+        random.seed(seed)
+        process = subprocess.Popen(
+            [sys.executable, "-m", "urlset", *arguments(source, out, layout), "--quiet"],
+            stderr=subprocess.DEVNULL,
+        )
+        time.sleep(random.uniform(0.2, 0.9) * whole)
+        process.kill()
+        killed += process.wait() == -signal.SIGKILL
+        urls = live_urls(out)
+        if layout is STABLE:
+            assert urls in (live, wanted), f"seed {seed}"
+        assert urlset(*arguments(source, out, layout)).status == 0
+        assert live_urls(out) == wanted
+        no_litter(out)
+        live = wanted
+        source, wanted = (old, before) if source is new else (new, after)
+    assert killed >= times / 5
+
+
+def test_killed_at_a_few_random_moments(tmp_path: Path, catalogs) -> None:
+    kill_at_random(tmp_path, catalogs, STABLE, 5)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("layout", [STABLE, PACKED], ids=["stable", "packed"])
+def test_killed_at_random_moments(tmp_path: Path, catalogs, layout) -> None:
+    kill_at_random(tmp_path, catalogs, layout, 200)
+
+
+def test_a_full_disk(tmp_path: Path) -> None:
+    """On a small filesystem of its own, where the tests may mount one."""
+    small = tmp_path / "small"
+    small.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=400k", "tmpfs", small], capture_output=True
+    )
+    if mounted.returncode != 0:
+        pytest.skip("no filesystem can be mounted here")
+    try:
+        out = small / "out"
+        few, many = tmp_path / "few.csv", tmp_path / "many.csv"
+        urls = write_catalog(few, range(200))
+        write_catalog(many, range(20_000))
+        assert urlset(*arguments(few, out, PACKED)).status == 0
+        ended = urlset(*arguments(many, out, PACKED), "--no-gzip")
+        assert ended.status == 3
+        assert "disk_full" in ended.err and ended.err.count("\n") == 1
+        assert live_urls(out) == urls
+        assert not (out / ".urlset/staging").exists()
+    finally:
+        subprocess.run(["umount", small], check=True)
+
+
+def test_nothing_is_written_where_nothing_changed(tmp_path: Path, catalogs) -> None:
+    old, *_ = catalogs
+    for layout in (STABLE, PACKED):
+        out = tmp_path / layout[1]
+        assert urlset(*arguments(old, out, layout)).status == 0
+
+        def state(out: Path = out) -> dict[str, tuple[int, int]]:
+            files = (path for path in out.rglob("*") if path.is_file())
+            return {str(p): (p.stat().st_ino, p.stat().st_mtime_ns) for p in files}
+
+        first = state()
+        assert urlset(*arguments(old, out, layout)).status == 0
+        assert state() == first
+
+
+def test_a_build_waits_for_no_other(tmp_path: Path, catalogs) -> None:
+    import fcntl
+
+    old, *_ = catalogs
+    out = tmp_path / "out"
+    assert urlset(*arguments(old, out, PACKED)).status == 0
+    lock = os.open(out / ".urlset/lock", os.O_RDWR)
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    try:
+        ended = urlset(*arguments(old, out, PACKED))
+    finally:
+        os.close(lock)
+    assert ended.status == 3
+    assert "another build" in ended.err and ended.err.count("\n") == 1

@@ -1,0 +1,213 @@
+"""The nightly rebuild: only what changed is written, and the change feed is exact."""
+
+from __future__ import annotations
+
+import csv
+import json
+import random
+from pathlib import Path
+
+import pytest
+import urlset as package
+from conftest import SITE, files, read_index, read_set, urlset
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+Row = tuple[str, str]  # a path and a lastmod
+
+
+def write_catalog(path: Path, rows: list[Row]) -> None:
+    lines = "".join(f"{SITE}/{name},{lastmod}\n" for name, lastmod in rows)
+    path.write_text(f"url,lastmod\n{lines}")
+
+
+def feed(path: Path) -> set[tuple[str, ...]]:
+    with path.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    listed = [(r["change"], r["loc"], r["lastmod"], r["old_lastmod"]) for r in rows]
+    assert len(listed) == len(set(listed))
+    return set(listed)
+
+
+def difference(old: list[Row], new: list[Row]) -> set[tuple[str, ...]]:
+    """A plain set difference."""
+    before: dict[str, str] = {}
+    after: dict[str, str] = {}
+    for rows, known in ((old, before), (new, after)):
+        for name, lastmod in rows:
+            known.setdefault(f"{SITE}/{name}", lastmod)  # the first of duplicates wins
+    changes = {("added", loc, after[loc], "") for loc in after.keys() - before.keys()}
+    changes |= {("removed", loc, "", before[loc]) for loc in before.keys() - after.keys()}
+    both = (loc for loc in before.keys() & after.keys() if before[loc] != after[loc])
+    return changes | {("changed", loc, after[loc], before[loc]) for loc in both}
+
+
+names = st.from_regex(r"[a-z0-9]{8}", fullmatch=True)
+dates = st.sampled_from(["2026-01-01", "2026-02-03", "2026-11-20", ""])
+rows_of = st.lists(st.tuples(names, dates), min_size=1, max_size=120)
+edit = st.one_of(
+    st.tuples(st.just("insert"), st.integers(0, 10**6), st.tuples(names, dates)),
+    st.tuples(st.just("delete"), st.integers(0, 10**6), st.none()),
+    st.tuples(st.just("touch"), st.integers(0, 10**6), dates),
+    st.tuples(st.just("move"), st.integers(0, 10**6), st.none()),
+)
+
+
+def apply(rows: list[Row], edits: list[tuple[str, int, object]]) -> list[Row]:
+    rows = list(rows)
+    for what, at, value in edits:
+        place = at % (len(rows) + 1)
+        if what == "insert":
+            rows.insert(place, value)  # type: ignore[arg-type]
+        elif rows and (what != "delete" or len(rows) > 1):
+            row = rows.pop(at % len(rows))
+            if what == "touch":
+                rows.insert(at % (len(rows) + 1), (row[0], str(value)))
+            elif what == "move":
+                rows.append(row)
+    return rows
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@given(
+    rows=rows_of,
+    scripts=st.lists(st.lists(edit, max_size=8), min_size=1, max_size=3),
+    layout=st.sampled_from(["stable", "packed"]),
+)
+def test_incremental_equals_full(tmp_path_factory, rows, scripts, layout) -> None:
+    folder = tmp_path_factory.mktemp("nightly")
+    live: list[Row] = []
+    catalog, changes = folder / "c.csv", folder / "changes.csv"
+    for script in [[], *scripts]:
+        rows = apply(rows, script)
+        write_catalog(catalog, rows)
+        options = {"site": SITE, "layout": layout, "max_urls": 10, "duplicates": "drop"}
+        package.build(catalog, out=folder / "live", max_shrink="100%", changes=changes, **options)
+        package.build(catalog, out=folder / str(len(list(folder.iterdir()))), **options)
+        whole = folder / str(len(list(folder.iterdir())) - 1)
+        manifest = json.loads((folder / "live/.urlset/manifest.json").read_text())
+        incremental = files(folder / "live")
+        assert set(files(whole)) | set(manifest["retired"]) == set(incremental)
+        assert files(whole).items() <= incremental.items()
+        assert feed(changes) == difference(live, rows)
+        live = rows
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
+def test_feeds_of_each_format(tmp_path: Path, out: Path, ending: str) -> None:
+    catalog, changes = tmp_path / "c.csv", tmp_path / f"changes.{ending}"
+    write_catalog(catalog, [("a1", "2026-01-01"), ("b2", ""), ("c3", "")])
+    args = ("build", catalog, "--site", SITE, "--out", out, "--changes", changes)
+    assert urlset(*args).status == 2  # duplicates are kept
+    args += ("--duplicates", "drop")
+    assert urlset(*args).status == 0
+    write_catalog(catalog, [("a1", "2026-01-02"), ("c3", ""), ("d4", "2026-01-01")])
+    assert urlset(*args).status == 0
+    if ending == "csv":
+        rows = list(csv.DictReader(changes.open(newline="")))
+    elif ending == "jsonl":
+        rows = [json.loads(line) for line in changes.read_text().splitlines()]
+    else:
+        import pyarrow.parquet as pq
+
+        rows = pq.read_table(changes).to_pylist()
+    found = {(r["change"], r["loc"]) for r in rows}
+    assert found == {
+        ("changed", f"{SITE}/a1"), ("removed", f"{SITE}/b2"), ("added", f"{SITE}/d4"),
+    }  # fmt: skip
+
+
+def test_a_set_that_shrank_too_far(tmp_path: Path, out: Path) -> None:
+    catalog = tmp_path / "c.csv"
+    args = ("build", catalog, "--site", SITE, "--out", out)
+    write_catalog(catalog, [(f"p{n}", "") for n in range(100)])
+    assert urlset(*args).status == 0
+    write_catalog(catalog, [(f"p{n}", "") for n in range(79)])
+    ended = urlset(*args)
+    assert (ended.status, len(read_set(out))) == (1, 100)
+    assert "publish.shrank" in ended.err
+    assert urlset(*args, "--max-shrink", "21%").status == 0
+    assert len(read_set(out)) == 79
+
+
+def test_the_former_generation_stays_one_build(tmp_path: Path, out: Path) -> None:
+    catalog = tmp_path / "c.csv"
+    args = ("build", catalog, "--site", SITE, "--out", out, "--layout", "stable", "--max-urls", 10)
+    generations = []
+    for night in range(4):
+        write_catalog(catalog, [(f"p{n}", f"2026-01-0{night + 1}") for n in range(40)])
+        assert urlset(*args).status == 0
+        live = {entry["loc"].rsplit("/", 1)[1] for entry in read_index(out / "sitemap.xml")}
+        generations.append(live)
+        there = {path.name for path in out.glob("*.gz")}
+        assert there == set().union(*generations[-2:])
+
+
+def test_index_lastmod_changed(tmp_path: Path, out: Path) -> None:
+    catalog = tmp_path / "c.csv"
+    args = ("build", catalog, "--site", SITE, "--out", out, "--max-urls", 10)
+    args += ("--index-lastmod", "changed")
+    rows = [(f"p{n}", "2020-01-01") for n in range(30)]
+    write_catalog(catalog, rows)
+    assert urlset(*args).status == 0
+    first = read_index(out / "sitemap.xml")
+    assert all(entry["lastmod"] > "2026" for entry in first)
+    import time
+
+    time.sleep(1.1)  # the times have seconds
+    rows[15] = ("other", "2020-01-01")
+    write_catalog(catalog, rows)
+    assert urlset(*args).status == 0
+    second = read_index(out / "sitemap.xml")
+    assert [a == b for a, b in zip(first, second, strict=True)] == [True, False, True]
+
+
+def test_live_files_changed_by_hand_are_written_anew(tmp_path: Path, out: Path) -> None:
+    catalog = tmp_path / "c.csv"
+    args = ("build", catalog, "--site", SITE, "--out", out, "--max-urls", 10)
+    write_catalog(catalog, [(f"p{n}", "") for n in range(30)])
+    assert urlset(*args).status == 0
+    wanted = files(out)
+    (out / "sitemap-00001.xml.gz").write_bytes(b"edited")
+    (out / "sitemap-00002.xml.gz").unlink()
+    (out / "sitemap.xml").write_text("edited")
+    ended = urlset(*args)
+    assert ended.status == 0 and "manifest.edited" in ended.out
+    assert files(out) == wanted
+
+
+def test_another_configuration_builds_all_anew(tmp_path: Path, out: Path) -> None:
+    catalog = tmp_path / "c.csv"
+    write_catalog(catalog, [(f"p{n}", "") for n in range(30)])
+    assert urlset("build", catalog, "--site", SITE, "--out", out).status == 0
+    ended = urlset("build", catalog, "--site", SITE, "--out", out, "--level", "best")
+    assert ended.status == 0 and "manifest.config" in ended.out
+
+
+@pytest.mark.slow
+def test_single_edits_touch_single_shards(tmp_path: Path) -> None:
+    """Over 1,000 edits at random places: 95 % touch one shard, 99 % at most two."""
+    random.seed(5)
+    rows = [(f"{random.randrange(36**8):08d}", "") for _ in range(20_000)]
+    catalog, out = tmp_path / "c.csv", tmp_path / "out"
+    options = {"site": SITE, "layout": "stable", "max_urls": 1_000, "duplicates": "drop"}
+    write_catalog(catalog, rows)
+    report = package.build(catalog, out=out, **options)
+    assert 20_000 / len(report.shards) >= 600
+    touched = []
+    for _ in range(1_000):
+        edited, place = list(rows), random.randrange(len(rows))
+        what = random.choice(["insert", "delete", "touch"])
+        if what == "insert":
+            edited.insert(place, (f"new{random.randrange(10**9)}", ""))
+        elif what == "delete":
+            del edited[place]
+        else:
+            edited[place] = (edited[place][0], "2026-11-20")
+        write_catalog(catalog, edited)
+        report = package.build(catalog, out=out, dry_run=True, **options)
+        touched.append(sum(shard.changed for shard in report.shards))
+    one = sum(n <= 1 for n in touched) / len(touched)
+    two = sum(n <= 2 for n in touched) / len(touched)
+    print(f"one shard {one:.1%}, at most two {two:.1%}, worst {max(touched)}")
+    assert one >= 0.95 and two >= 0.99
