@@ -63,6 +63,7 @@ struct Nothing;
 impl Sink for Nothing {
     fn write(&self, shard: Shard, _: &mut Vec<u8>) -> urlset_core::Result<ShardEntry> {
         Ok(ShardEntry {
+            set: None,
             number: shard.number,
             path: String::new(),
             urls: shard.urls,

@@ -9,7 +9,7 @@ import resource
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import fields
+from dataclasses import asdict, fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,7 +21,7 @@ from .feed import deliver_feed, recover_feed, stage_feed
 from .gzip import encoder
 from .index import Sitemap, render_indexes
 from .publish import VERSION, Publication, inside
-from .report import Report, Shard, warnings_of
+from .report import Report, Shard, engine_warnings, warnings_of
 from .source import Feed, Source, feeds
 
 if TYPE_CHECKING:
@@ -84,6 +84,8 @@ class Build:
     def __init__(self, report: Report) -> None:
         self.report = report
         self._started = time.monotonic()
+        # what the shards are split into: the stem of their names, the host, the shards
+        self._groups: list[tuple[str | None, str | None, list[Shard]]] = []
 
     def run(
         self,
@@ -154,6 +156,7 @@ class Build:
             new = self._manifest(sets, publication, manifest)
             moves = list(dict.fromkeys(shard.path for shard in self.report.shards if shard.changed))
             moves += self._stage_indexes(sets, publication, new)
+            self.report.warnings += engine_warnings(options, self.report)
             self.report.timings["build"] = round(time.monotonic() - started, 4)
             if options.verify_staged:
                 self._verify(options, publication, new)
@@ -207,9 +210,9 @@ class Build:
         finally:
             for feed in inputs:
                 feed.close()
-        self._add(json.loads(text))
+        self._add(json.loads(text), by_group=splits_index(options))
 
-    def _add(self, outcome: dict[str, Any]) -> None:
+    def _add(self, outcome: dict[str, Any], *, by_group: bool) -> None:
         """Adds the outcome of a set to the report."""
         report = self.report
         for key in ("rows", "urls", "rejected", "filtered", "duplicates", "expanded"):
@@ -221,7 +224,12 @@ class Build:
         for code, count in outcome["notes"].items():
             notes[code] = notes.get(code, 0) + count
         report.warnings = warnings_of(notes)
-        report.shards += [Shard(**shard) for shard in outcome["shards"]]
+        shards = [Shard(**shard) for shard in outcome["shards"]]
+        report.shards += shards
+        for part in outcome["sets"]:
+            own, shards = shards[: part["shards"]], shards[part["shards"] :]
+            self._groups.append((part["stem"] if by_group else None, part["host"], own))
+        self._groups.append((None, None, shards))
         for chosen in outcome["mapping"]:
             report.mapping.setdefault(chosen["field"], chosen["from"])
 
@@ -283,7 +291,8 @@ class Build:
             place = inside(publication.staging, path)
             if path not in staged and not place.exists():
                 place = inside(publication.out, path)
-            items.append(Item(place, path, manifest["sitemap_url"] + path, path not in indexes))
+            url = entry.get("url") or address(options, path, entry.get("host"))
+            items.append(Item(place, path, url, path not in indexes))
         found = verify_files(items, duplicates=False)
         self.report.timings["verify"] = round(time.monotonic() - started, 4)
         # what the options ask for is no fault of the files
@@ -313,24 +322,34 @@ class Build:
             The staged ones, the first index last: it is what crawlers ask for.
         """
         options = sets[0].options
-        base = options.folder_url()
+        if not options.preset.index:  # the manifest is then what makes the build live
+            self.report.url = address(options, self.report.shards[0].path, self._groups[0][1])
+            return []
         name = options.name if len(sets) == 1 else _index_of_sets(sets)
-        changed = options.index_lastmod == "changed"
-        sitemaps = [
-            Sitemap(base + shard["path"], shard["changed_at"] if changed else shard["lastmod"])
-            for shard in manifest["shards"]
-        ]
-        sitemaps += [Sitemap(_core.address(url)) for url in options.add_sitemap]
+        entries = {entry["path"]: entry for entry in manifest["shards"]}
+        when = "changed_at" if options.index_lastmod == "changed" else "lastmod"
+        most = min(options.max_sitemaps, options.preset.max_sitemaps)
+        # those that share an index, then those with one of their own
+        shared = [shard for stem, _, shards in self._groups if stem is None for shard in shards]
+        plans: list[tuple[str, str | None, list[Shard]]]
+        plans = [(name, None, shared)] if shared or options.add_sitemap else []
+        plans += [(stem, host, shards) for stem, host, shards in self._groups if stem is not None]
         staged = []
-        for index, text in render_indexes(name, sitemaps, max_sitemaps=options.max_sitemaps):
-            self.report.indexes.append(index)
-            manifest["indexes"].append(
-                {"path": index.path, "sitemaps": index.sitemaps, "bytes": index.bytes}
-            )
-            if not publication.is_live(index.path, text):
-                publication.stage(index.path, text)
-                staged.append(index.path)
-        self.report.url = base + self.report.indexes[0].path
+        for stem, host, shards in plans:
+            paths = dict.fromkeys(shard.path for shard in shards)
+            sitemaps = [Sitemap(address(options, p, host), entries[p][when]) for p in paths]
+            if host is None and stem == name:
+                sitemaps += [Sitemap(_core.address(url)) for url in options.add_sitemap]
+            for index, text in render_indexes(
+                stem, sitemaps, max_sitemaps=most, max_bytes=options.preset.max_bytes
+            ):
+                named = replace(index, url=address(options, index.path, host))
+                self.report.indexes.append(named)
+                manifest["indexes"].append(asdict(named))
+                if not publication.is_live(index.path, text):
+                    publication.stage(index.path, text)
+                    staged.append(index.path)
+        self.report.url = self.report.indexes[0].url
         return staged[::-1]
 
     def _manifest(
@@ -340,6 +359,7 @@ class Build:
         options = sets[0].options
         now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         before = {entry["path"]: entry for entry in (former or {}).get("shards", ())}
+        hosts = {shard.path: host for _, host, shards in self._groups for shard in shards if host}
         shards: dict[str, dict[str, Any]] = {}
         for shard in self.report.shards:
             entry = before.get(shard.path, {})
@@ -355,6 +375,7 @@ class Build:
                 "lastmod": shard.lastmod,
                 "changed_at": entry["changed_at"] if kept else now,
                 "mtime_ns": _mtime(folder / shard.path),
+                **({"host": hosts[shard.path]} if shard.path in hosts else {}),
             }
         return {
             "manifest": VERSION,
@@ -426,6 +447,22 @@ def _retired(options: Options, former: dict[str, Any] | None, new: set[str]) -> 
     if shards == new:
         return sorted(former.get("retired", ()))
     return sorted(shards - new)
+
+
+def splits_index(options: Options) -> bool:
+    """Whether each value that the set is split by has an index of its own."""
+    return options.split_by == "@host" or (
+        options.split_by is not None and options.split_index == "each"
+    )
+
+
+def address(options: Options, path: str, host: str | None) -> str:
+    """The address of a file of the output folder; ``host`` is that of its folder."""
+    base = options.folder_url()
+    if host is not None and "{host}" in base:
+        # OUT/HOST/ is what that host serves
+        return base.replace("{host}", host) + path.partition("/")[2]
+    return base + path
 
 
 def _index_of_sets(sets: list[SetTable]) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import time
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -22,6 +23,26 @@ from .errors import ConfigError
 MAX_URLS = 50_000
 MAX_BYTES = 52_428_800
 MAX_SITEMAPS = 50_000
+
+
+@dataclass(frozen=True)
+class Preset:
+    """What one engine takes; smaller limits of the user stay (PROTOCOL sections 1, 2, 3 and 7)."""
+
+    max_bytes: int = MAX_BYTES
+    max_sitemaps: int = MAX_SITEMAPS
+    max_loc: int = 2_047
+    index: bool = True
+    ignores_priority: bool = False
+
+
+PRESETS = {
+    "google": Preset(ignores_priority=True),
+    "bing": Preset(ignores_priority=True),
+    "yandex": Preset(max_loc=1_024),
+    "baidu": Preset(max_bytes=10_485_760, index=False),
+    "2006": Preset(max_bytes=10_485_760, max_sitemaps=1_000),
+}
 
 
 def _option(
@@ -80,15 +101,74 @@ class Options:
     priority: str | None = _option(
         None, "Mapping", "Column, or a constant: =0.5.", metavar="COL", per_set=True
     )
+    image: tuple[str, ...] = _option(
+        (), "Extensions", "Column of images: a URL, a JSON list, or a list column (repeatable).",
+        metavar="COL", per_set=True,
+    )  # fmt: skip
+    image_separator: str | None = _option(
+        None, "Extensions", "What stands between the images of a cell [nothing: a cell is one URL"
+        " or a JSON list].", metavar="TEXT", per_set=True,
+    )  # fmt: skip
+    alternate: tuple[str, ...] = _option(
+        (), "Extensions", "Another language of the page: 'de=COL'; without a language a column of"
+        " maps or lists of structs (repeatable).", metavar="LANG=COL", per_set=True,
+    )  # fmt: skip
+    lang: str | None = _option(
+        None, "Extensions", "Language of loc: puts it into its own list of alternates.",
+        metavar="CODE", per_set=True,
+    )  # fmt: skip
+    x_default: str | None = _option(
+        None, "Extensions", "Language whose pages are for all others too.", metavar="CODE",
+        per_set=True,
+    )  # fmt: skip
+    alternate_rows: bool = _option(
+        False, "Extensions", "Write each alternate as a URL of its own.", per_set=True
+    )
+    alternate_group: str | None = _option(
+        None, "Extensions", "Column whose value the languages of one page share; their rows stand"
+        " together.", metavar="COL", per_set=True,
+    )  # fmt: skip
+    lang_column: str | None = _option(
+        None, "Extensions", "Column of each row's language, for --alternate-group.",
+        metavar="COL", per_set=True,
+    )  # fmt: skip
+    video: tuple[str, ...] = _option(
+        (), "Extensions", "Video: 'TAG=COL' or 'TAG==constant' for each tag, or a column of structs"
+        " (repeatable).", metavar="TAG=COL", per_set=True,
+    )  # fmt: skip
+    news: tuple[str, ...] = _option(
+        (), "Extensions", "News: name, language, publication_date, title, as for --video"
+        " (repeatable).", metavar="TAG=COL", per_set=True,
+    )  # fmt: skip
+    news_old: str = _option(
+        "keep", "Extensions", "What to do with articles older than two days: keep them, omit the"
+        " news, or drop the row.", choices=("keep", "omit", "drop"), per_set=True,
+    )  # fmt: skip
     timezone: str | None = _option(
         None, "Mapping", "Zone of times that name none [UTC].", metavar="ZONE", per_set=True
     )
 
+    for_: str | None = _option(
+        None, "Layout", "Limits and checks of one engine, or of the protocol of 2006; baidu takes"
+        " no index.", choices=tuple(PRESETS),
+    )  # fmt: skip
     max_urls: int = _option(MAX_URLS, "Layout", "URLs a shard at most.", metavar="N")
     max_bytes: int = _option(
         MAX_BYTES, "Layout", "Uncompressed bytes a shard at most.", metavar="N"
     )
     max_sitemaps: int = _option(MAX_SITEMAPS, "Layout", "Shards an index at most.", metavar="N")
+    split_by: str | None = _option(
+        None, "Layout", "A set of shards for each value of a column; @host for each host, in"
+        " OUT/HOST/ with an index each. What waits goes to the disk, at most the plain XML.",
+        metavar="COL|@host", per_set=True,
+    )  # fmt: skip
+    split_index: str = _option(
+        "one", "Layout", "One index over all values of --split-by, or one for each.",
+        choices=("one", "each"),
+    )  # fmt: skip
+    max_groups: int = _option(
+        10_000, "Layout", "Values of --split-by at most.", metavar="N", per_set=True
+    )
     layout: str = _option(
         "packed", "Layout", "Full shards, or borders set by the rows, so that an edit touches one "
         "shard.", choices=("packed", "stable"),
@@ -121,7 +201,7 @@ class Options:
         "reject", "Rows", "What to do with a row without a valid URL.", choices=("reject", "fail")
     )
     on_bad_field: str = _option(
-        "omit", "Rows", "What to do with a senseless lastmod, changefreq, priority.",
+        "omit", "Rows", "What to do with a senseless lastmod, priority, image ...",
         choices=("omit", "reject"), per_set=True,
     )  # fmt: skip
     max_rejects: str | int = _option(
@@ -177,7 +257,7 @@ class Options:
             choices, value = spec.metadata["choices"], getattr(self, spec.name)
             if choices and value is not None and value not in choices:
                 raise ConfigError(
-                    f"{spec.name}: {value!r} is none of {', '.join(choices)}",
+                    f"{spec.name.rstrip('_')}: {value!r} is none of {', '.join(choices)}",
                     code="config.choice",
                 )
         check_name(self.name)
@@ -201,6 +281,7 @@ class Options:
                 code="config.limit",
             )
         self.filters_json()
+        self._check_text()
         address = self.sitemap_url or self.site
         try:
             parts = urlsplit(address)
@@ -211,19 +292,55 @@ class Options:
                 f"{address!r} is no address of a site; write for example https://www.shop.example",
                 code="config.sitemap_url" if self.sitemap_url else "config.site",
             )
+        if "{host}" in (self.sitemap_url or "") and self.split_by != "@host":
+            raise ConfigError(
+                "sitemap_url: {host} stands for the hosts of --split-by @host",
+                code="config.sitemap_url",
+            )
+        if self.add_sitemap and not self.preset.index:
+            raise ConfigError(
+                f"add_sitemap: {self.for_} takes no index; name the sitemap to it by itself",
+                code="config.add_sitemap",
+            )
+        if self.split_by == "@host" and self.add_sitemap:
+            raise ConfigError(
+                "add_sitemap: each host has an index of its own; into which of them?",
+                code="config.split",
+            )
+        if self.split_by is not None and self.layout != "packed":
+            raise ConfigError(
+                "split_by: its shards are packed; leave --layout stable out", code="config.split"
+            )
         for sitemap in self.add_sitemap:
             _core.address(sitemap)
         return self
 
+    def _check_text(self) -> None:
+        """A text sitemap has room for URLs only."""
+        if self.output != "text":
+            return
+        for name in ("image", "alternate", "alternate_group", "video", "news"):
+            if getattr(self, name):
+                raise ConfigError(
+                    f"{name}: a text sitemap holds URLs only; leave it out, or write XML",
+                    code="config.text",
+                )
+
     def folder_url(self) -> str:
-        """The address of the output folder, ending in ``/``."""
+        """The address of the output folder, ending in ``/``; ``{host}`` where each has its own."""
         if self.sitemap_url:
             address = self.sitemap_url.rstrip("/") + "/"
         else:
             parts = urlsplit(self.site)
-            address = f"{parts.scheme}://{parts.netloc}/"
+            host = "{host}" if self.split_by == "@host" else parts.netloc
+            address = f"{parts.scheme}://{host}/"
         # {host} stands for each of many hosts, and is no host itself
         return address if "{host}" in address else _core.address(address)
+
+    @property
+    def preset(self) -> Preset:
+        """The limits of ``for``, or those of the protocol."""
+        return PRESETS[self.for_] if self.for_ else Preset()
 
     def max_rejects_json(self) -> dict[str, float]:
         """``max_rejects`` as the core reads it."""
@@ -247,6 +364,15 @@ class Options:
             filters.append({"column": column.strip(), "value": value.strip(), "negate": negate})
         return filters
 
+    @staticmethod
+    def _pairs(given: tuple[str, ...]) -> list[tuple[str | None, str]]:
+        """``KEY=COL`` as a pair; without ``=`` there is no key."""
+        pairs: list[tuple[str | None, str]] = []
+        for text in given:
+            key, sign, column = text.partition("=")
+            pairs.append((key.strip(), column) if sign else (None, text))
+        return pairs
+
     def core_json(self) -> dict[str, Any]:
         """The part that the core needs, as it reads it."""
         delimiter = {"tab": "\t", r"\t": "\t"}.get(self.delimiter or "", self.delimiter)
@@ -264,9 +390,24 @@ class Options:
                 "lastmod": self.lastmod,
                 "changefreq": self.changefreq,
                 "priority": self.priority,
+                "image": self.image,
+                "image_separator": self.image_separator or None,
+                "alternate": self._pairs(self.alternate),
+                "alternate_group": self.alternate_group,
+                "lang_column": self.lang_column,
+                "lang": self.lang,
+                "x_default": self.x_default,
+                "alternate_rows": self.alternate_rows,
+                "video": self._pairs(self.video),
+                "news": self._pairs(self.news),
+                "news_old": self.news_old,
+                "now": int(time.time()) if self.news_old != "keep" else 0,
             },
             "max_urls": self.max_urls,
-            "max_bytes": self.max_bytes,
+            "max_bytes": min(self.max_bytes, self.preset.max_bytes),
+            "max_loc": self.preset.max_loc,
+            "split_by": self.split_by,
+            "max_groups": self.max_groups,
             "layout": self.layout,
             "output": self.output,
             "on_invalid": self.on_invalid,
@@ -297,10 +438,25 @@ class BuildOptions(TypedDict, total=False):
     lastmod_epoch: str | None
     changefreq: str | None
     priority: str | None
+    image: Sequence[str]
+    image_separator: str | None
+    alternate: Sequence[str] | Mapping[str, str]
+    lang: str | None
+    x_default: str | None
+    alternate_rows: bool
+    alternate_group: str | None
+    lang_column: str | None
+    video: Sequence[str] | Mapping[str, str]
+    news: Sequence[str] | Mapping[str, str]
+    news_old: str
     timezone: str | None
+    for_: str | None
     max_urls: int
     max_bytes: int
     max_sitemaps: int
+    split_by: str | None
+    split_index: str
+    max_groups: int
     layout: str
     index_lastmod: str
     output: str
@@ -359,7 +515,10 @@ def make_options(base: Options, given: Mapping[str, Any], *, where: str) -> Opti
     Raises:
         ConfigError: an unknown key or a value of the wrong type.
     """
-    known = {spec.name: spec for spec in fields(Options)}
+    # `for` cannot be a keyword of a call in Python, so there it is `for_`
+    known = {spec.name: spec for spec in fields(Options)} | {
+        spec.name.rstrip("_"): spec for spec in fields(Options)
+    }
     values: dict[str, Any] = {}
     for key, value in given.items():
         spec = known.get(key.replace("-", "_"))
@@ -375,6 +534,8 @@ def make_options(base: Options, given: Mapping[str, Any], *, where: str) -> Opti
 
 def _typed(name: str, annotation: str, value: Any, where: str) -> Any:
     if annotation.startswith("tuple"):
+        if isinstance(value, Mapping):  # a table of keys and columns
+            value = [f"{key}={column}" for key, column in value.items()]
         values = (value,) if isinstance(value, str) else value
         if isinstance(values, (list, tuple)) and all(isinstance(v, str) for v in values):
             return tuple(values)

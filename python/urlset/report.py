@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .config import Options
 
 
 @dataclass(frozen=True)
@@ -31,11 +34,13 @@ class Shard:
 
 @dataclass(frozen=True)
 class IndexFile:
-    """A sitemap index: its path in the output folder, how many sitemaps it names, its bytes."""
+    """A sitemap index: its path in the output folder, how many sitemaps it names, its bytes, its
+    address."""
 
     path: str
     sitemaps: int
     bytes: int
+    url: str = ""
 
 
 @dataclass(frozen=True)
@@ -106,9 +111,81 @@ NOTES = {
     " (--on-bad-field reject rejects their rows)",
     "priority.invalid": "values of priority are not from 0.0 to 1.0 and were left out"
     " (--on-bad-field reject rejects their rows)",
+    "image.invalid": "images have no legal http(s) URL and were left out"
+    " (--on-bad-field reject rejects their rows)",
+    "image.over_1000": "images beyond the 1,000 that a URL may have were left out",
+    "alternate.empty": "languages of a page have no URL and were left out"
+    " (--on-bad-field reject rejects their rows)",
+    "alternate.invalid": "alternates have no legal http(s) URL and were left out"
+    " (--on-bad-field reject rejects their rows)",
+    "alternate.code": "codes of languages are wrong (write de, de-CH or x-default) and their"
+    " alternates were left out (--on-bad-field reject rejects their rows)",
+    "alternate.duplicate": "second URLs of one language of a page were left out",
+    "alternate.no_self": "pages are not in their own list of alternates: Google ignores links that"
+    " are not returned; name the language of loc (--lang CODE)",
+    "alternate.not_a_row": "alternates are not URLs that this set may hold (of another host, say)"
+    " and got no entry of their own; allow their hosts with --hosts",
+    "text.illegal": "texts had characters that XML does not allow; they were left out",
+    "video.over_32_tags": "tags beyond the 32 that a video may have were left out",
+    "video.invalid": "values are neither a video nor a list of videos and were left out",
+    "news.invalid": "values are no news, or second ones of a page, and were left out",
+    "news.old": "articles are older than two days: their URLs were written without news",
+    "news.dropped": "articles are older than two days: their rows were left out",
 }
+
+#: a block without one of these is not written
+REQUIRED = {"video.thumbnail_loc", "video.title", "video.description"}
+
+
+def message_of(code: str) -> str:
+    """What a code of the core says."""
+    known = NOTES.get(code)
+    if known is not None:
+        return known
+    block, _, tag = code.partition(".")
+    if block == "news" or code in REQUIRED:
+        return f"values of {block}:{tag} are missing or wrong: the {block} were left out"
+    return f"values of {block}:{tag} are missing or wrong and were left out"
 
 
 def warnings_of(notes: dict[str, int]) -> list[Warning]:
     """The counts of the core as warnings."""
-    return [Warning(code, count, NOTES.get(code, code)) for code, count in sorted(notes.items())]
+    return [Warning(code, count, message_of(code)) for code, count in sorted(notes.items())]
+
+
+#: PROTOCOL section 2
+MAX_GOOGLE_INDEXES = 500
+
+
+def engine_warnings(options: Options, report: Report) -> list[Warning]:
+    """What an engine makes of the whole build."""
+    found: list[Warning] = []
+    if {"priority", "changefreq"} & report.mapping.keys() and (
+        options.for_ is None or options.preset.ignores_priority
+    ):
+        found.append(
+            Warning(
+                "priority.ignored",
+                report.urls,
+                "URLs may have priority or changefreq, which Google and Bing ignore",
+            )
+        )
+    if options.for_ == "google" and len(report.indexes) > MAX_GOOGLE_INDEXES:
+        found.append(
+            Warning(
+                "google.indexes",
+                len(report.indexes),
+                f"indexes are more than the {MAX_GOOGLE_INDEXES} that Google takes of a site",
+            )
+        )
+    if options.for_ == "bing":
+        bare = sum(len(shard.lastmod or "") < len("2026-11-20T") for shard in report.shards)
+        if bare:
+            found.append(
+                Warning(
+                    "bing.lastmod",
+                    bare,
+                    "sitemaps have no newest lastmod with a time, and Bing wants date and time",
+                )
+            )
+    return found

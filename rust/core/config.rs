@@ -35,6 +35,12 @@ pub struct Config {
     /// Characters of a percent-encoded loc at most.
     #[serde(default = "default_max_loc")]
     pub max_loc: u32,
+    /// A set of shards for each value of this column; `@host` for each host of loc.
+    #[serde(default)]
+    pub split_by: Option<String>,
+    /// Values of `split_by` at most.
+    #[serde(default = "default_max_groups")]
+    pub max_groups: usize,
     /// How shards end.
     #[serde(default)]
     pub layout: Layout,
@@ -98,6 +104,9 @@ fn default_max_bytes() -> u64 {
 fn default_max_loc() -> u32 {
     2_047
 }
+fn default_max_groups() -> usize {
+    10_000
+}
 fn default_hosts() -> String {
     "same".into()
 }
@@ -127,6 +136,56 @@ pub struct Mapping {
     /// The column of the priority; found by name without it.
     #[serde(default)]
     pub priority: Option<String>,
+    /// Columns of images.
+    #[serde(default)]
+    pub image: Vec<String>,
+    /// What stands between the images of a cell; without it a cell is one image, or a JSON list.
+    #[serde(default)]
+    pub image_separator: Option<String>,
+    /// Languages and the columns of their addresses; without a language a column of maps or of
+    /// lists of structs.
+    #[serde(default)]
+    pub alternate: Vec<(Option<String>, String)>,
+    /// Rows that share a value of this column are the languages of one page.
+    #[serde(default)]
+    pub alternate_group: Option<String>,
+    /// The column of a row's language, for `alternate_group`.
+    #[serde(default)]
+    pub lang_column: Option<String>,
+    /// The language of loc.
+    #[serde(default)]
+    pub lang: Option<String>,
+    /// The language whose pages are for all others too.
+    #[serde(default)]
+    pub x_default: Option<String>,
+    /// Each alternate becomes a `<url>` of its own.
+    #[serde(default)]
+    pub alternate_rows: bool,
+    /// Tags of a video and where each comes from; without a tag a column of structs or lists.
+    #[serde(default)]
+    pub video: Vec<(Option<String>, String)>,
+    /// Tags of news and where each comes from; without a tag a column of structs.
+    #[serde(default)]
+    pub news: Vec<(Option<String>, String)>,
+    /// What to do with articles older than two days.
+    #[serde(default)]
+    pub news_old: NewsOld,
+    /// Seconds since 1970 that count as now for `news_old`.
+    #[serde(default)]
+    pub now: i64,
+}
+
+/// What to do with articles older than the two days that Google News takes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NewsOld {
+    /// Write them.
+    #[default]
+    Keep,
+    /// Write the URL without its news.
+    Omit,
+    /// Leave the row out.
+    Drop,
 }
 
 /// Keep the rows whose column has (or has not) a value.
@@ -253,6 +312,9 @@ impl Config {
         }
         if !(1..=64 << 20).contains(&self.max_cell) {
             return wrong("max_cell", format!("{} is not from 1 byte to 64 MiB", self.max_cell));
+        }
+        if !(1..=1_000_000).contains(&self.max_groups) {
+            return wrong("max_groups", format!("{} is not from 1 to 1000000", self.max_groups));
         }
         if self.threads.is_some_and(|n| !(1..=1_024).contains(&n)) {
             return wrong("threads", "not from 1 to 1024".into());

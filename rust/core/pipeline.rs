@@ -10,7 +10,7 @@
 //! reader waits for one that the collector gives back.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
@@ -24,10 +24,12 @@ use crate::read::csv::CsvRow;
 use crate::read::scan::{Fault, Scanner, Span};
 use crate::read::{Batch, Source};
 use crate::render::chunk::{Buffers, Chunk, REJECT_VALUE, Reject};
+use crate::render::family::Families;
 use crate::render::plan::{Chosen, Plan};
 use crate::render::row::{Renderer, Rules, check_constants};
 use crate::shard::Packing;
 use crate::shard::packer::{Limits, Shard};
+use crate::shard::split::Splitter;
 use crate::simd::csv_masks;
 use crate::unique::Unique;
 use crate::write::Sink;
@@ -65,7 +67,7 @@ struct Work {
 
 /// What comes to the collector, in the order of `seq`.
 enum Event {
-    Rendered(Rendered),
+    Rendered(Box<Rendered>),
     /// The reader could not go on.
     Failed(Error),
     /// Nothing comes after it.
@@ -105,6 +107,11 @@ pub fn run(
 ) -> Result<Outcome> {
     let unique = (config.duplicates != Duplicates::Keep).then(Unique::new).transpose()?;
     let shared = Arc::new(Rules::new(config, unique.as_ref().map(Unique::key))?);
+    let families = config.mapping.alternate_group.as_ref().map(|_| {
+        let x_default = config.mapping.x_default.clone().map(String::into_bytes);
+        Families::new(x_default, config.max_bytes)
+    });
+    let families = families.transpose()?;
     let workers = config.workers();
     let buffers = workers * 2 + 2;
     let (buffer_tx, buffer_rx) = bounded(buffers);
@@ -150,11 +157,18 @@ pub fn run(
             bytes: config.max_bytes,
             text: config.output == Output::Text,
         };
+        // beside the reject file, that is in the folder of the state
+        let splitter = config.split_by.as_ref().map(|column| {
+            let folder = rejects.parent().map(Path::to_owned).unwrap_or_default();
+            Splitter::new(config, limits, column, folder)
+        });
         let collector = Collector {
             config,
             rules,
             progress,
             unique,
+            families,
+            splitter,
             packing: Packing::new(config.layout, limits),
             shards: shard_tx,
             done: done_rx,
@@ -275,11 +289,11 @@ impl Worker<'_> {
         }
     }
 
-    fn write(&self, shard: Shard, buffer: &mut Vec<u8>) {
+    fn write(&self, mut shard: Shard, buffer: &mut Vec<u8>) {
         let written = if self.progress.stop.load(Ordering::Relaxed) {
             Err(Error::cancelled())
         } else {
-            self.sink.write(shard, buffer)
+            shard.load().and_then(|()| self.sink.write(shard, buffer))
         };
         self.progress.shards.fetch_add(1, Ordering::Relaxed);
         // the collector may have left with an error of its own
@@ -304,7 +318,7 @@ impl Worker<'_> {
         };
         self.progress.rows.fetch_add(chunk.rows, Ordering::Relaxed);
         let rendered = Rendered { input: work.input, chunk, block, end };
-        let _ = self.events.send((work.seq, Event::Rendered(rendered)));
+        let _ = self.events.send((work.seq, Event::Rendered(Box::new(rendered))));
     }
 }
 
@@ -363,6 +377,8 @@ struct Collector<'r> {
     rules: &'r Rules,
     progress: &'r Progress,
     unique: Option<Unique>,
+    families: Option<Families>,
+    splitter: Option<Splitter>,
     packing: Packing,
     shards: Sender<Shard>,
     done: Receiver<Result<ShardEntry>>,
@@ -400,7 +416,7 @@ impl Collector<'_> {
                 return Err(Error::cancelled());
             }
             match event {
-                Event::Rendered(rendered) => self.take(rendered)?,
+                Event::Rendered(rendered) => self.take(*rendered)?,
                 Event::Failed(error) => return Err(error),
                 Event::End => break,
             }
@@ -486,12 +502,38 @@ impl Collector<'_> {
         outcome.urls += urls;
         self.progress.urls.fetch_add(urls, Ordering::Relaxed);
         self.row += chunk.rows;
-        let chunk = Arc::new(chunk);
+        let Some(families) = &mut self.families else { return self.pack(Arc::new(chunk), &skip) };
+        let first = self.row - chunk.rows + 1;
+        let whole = families.push(&chunk, &skip, first).map_err(|e| e.in_input(&input.name))?;
+        self.pack_whole(whole)
+    }
+
+    /// Packs the elements of families that are complete.
+    fn pack_whole(&mut self, chunk: Arc<Chunk>) -> Result<()> {
+        for (code, count) in &chunk.notes {
+            *self.outcome.notes.entry(code).or_default() += count;
+        }
+        self.pack(chunk, &[])
+    }
+
+    fn pack(&mut self, chunk: Arc<Chunk>, skip: &[u32]) -> Result<()> {
         let (shards, done, list) = (&self.shards, &self.done, &mut self.outcome.shards);
-        self.packing.push(&chunk, &skip, &mut |shard| send(shard, shards, done, list))
+        let emit = &mut |shard| send(shard, shards, done, list);
+        match &mut self.splitter {
+            Some(splitter) => splitter.push(&chunk, skip, emit),
+            None => self.packing.push(&chunk, skip, emit),
+        }
     }
 
     fn finish(mut self) -> Result<Outcome> {
+        if let Some(families) = &mut self.families {
+            let last = families.finish()?;
+            self.pack_whole(last)?;
+        }
+        if let Some(splitter) = self.splitter.take() {
+            let (shards, done, list) = (&self.shards, &self.done, &mut self.outcome.shards);
+            self.outcome.sets = splitter.finish(&mut |shard| send(shard, shards, done, list))?;
+        }
         if let Some(shard) = self.packing.finish() {
             send(shard, &self.shards, &self.done, &mut self.outcome.shards)?;
         }
@@ -502,7 +544,9 @@ impl Collector<'_> {
         }
         self.rejects.finish()?;
         let mut outcome = self.outcome;
-        outcome.shards.sort_unstable_by_key(|shard| shard.number);
+        outcome
+            .shards
+            .sort_unstable_by_key(|shard| (shard.set.as_ref().map(|set| set.number), shard.number));
         check_fates(&outcome)?;
         if let MaxRejects::Share(most) = self.config.max_rejects
             && over_share(outcome.rejected, outcome.rows, most)

@@ -11,6 +11,13 @@ const PARTITIONS: usize = 1 << 10;
 /// Slots of a new partition.
 const FIRST: usize = 64;
 
+/// A key for hashes that nobody can foresee.
+pub fn random_key() -> (u64, u64) {
+    // the standard library seeds its maps from the operating system's random numbers
+    let random = || RandomState::new().hash_one(0u8);
+    (random(), random())
+}
+
 /// The set.
 pub struct Unique {
     key: (u64, u64),
@@ -27,10 +34,10 @@ struct Partition {
 impl Unique {
     /// An empty set with a key of its own: nobody can craft two URLs with one hash.
     pub fn new() -> Result<Unique> {
-        // the standard library seeds its maps from the operating system's random numbers
-        let random = || RandomState::new().hash_one(0u8);
-        let key = (random(), random());
-        Ok(Unique { key, partitions: (0..PARTITIONS).map(|_| Partition::default()).collect() })
+        Ok(Unique {
+            key: random_key(),
+            partitions: (0..PARTITIONS).map(|_| Partition::default()).collect(),
+        })
     }
 
     /// The key to hash with.

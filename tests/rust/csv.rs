@@ -225,6 +225,7 @@ impl Sink for Memory {
             shard.pieces.iter().flat_map(|piece| piece.as_bytes()).copied().collect();
         self.0.lock().unwrap().push((shard.number, bytes));
         Ok(ShardEntry {
+            set: None,
             number: shard.number,
             path: shard.number.to_string(),
             urls: shard.urls,

@@ -39,6 +39,10 @@ Exit status: 0 published; 1 the data says no, nothing was published; 2 wrong opt
 """
 
 
+#: indexes that the summary lists
+MOST_INDEXES = 20
+
+
 class _Sections(click.Command):
     """Options under the headings of the table in :mod:`urlset.config`."""
 
@@ -61,7 +65,7 @@ class _Sections(click.Command):
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         sections: dict[str, list[tuple[str, str]]] = {}
-        names = {spec.name: spec.metadata["section"] for spec in fields(Options)}
+        names = {spec.name.rstrip("_"): spec.metadata["section"] for spec in fields(Options)}
         for param in self.get_params(ctx):
             record = param.get_help_record(ctx)
             if record is not None:
@@ -88,7 +92,7 @@ def _options() -> list[click.Parameter]:
     for spec in fields(Options):
         about = spec.metadata
         default = spec.default if spec.default is not MISSING else None
-        name = spec.name.replace("_", "-")
+        name = spec.name.rstrip("_").replace("_", "-")
         shown = about["help"]
         kind: Any = click.Choice(about["choices"]) if about["choices"] else str
         if spec.type in ("int", "int | None"):
@@ -258,7 +262,9 @@ def _summary(report: Report, *, dry_run: bool) -> None:
     several = f" in {indexes} indexes" if indexes > 1 else ""
     files = "sitemap" if len(report.shards) == 1 else "sitemaps"
     say(f"{len(report.shards):,} {files}{unchanged}, {size / 1e6:,.1f} MB{several}")
-    for index in report.indexes[1:]:
-        say(f"  {one_line((report.url or '').rsplit('/', 1)[0])}/{index.path}")
+    for index in report.indexes[1:MOST_INDEXES]:
+        say(f"  {one_line(index.url)}")
+    if indexes > MOST_INDEXES:
+        say(f"  and {indexes - MOST_INDEXES:,} more (--json lists all)")
     done = "dry run: nothing was published; the index would be" if dry_run else "live:"
     say(f"{done} {one_line(report.url or '')}")

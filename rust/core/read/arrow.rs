@@ -1,5 +1,6 @@
 //! An Arrow C stream as a source: Parquet, IPC, JSON Lines, Polars, DuckDB, pandas, all arrive so.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
@@ -9,6 +10,7 @@ use arrow_array::{Array, ArrayRef, BinaryViewArray, RecordBatch, RecordBatchRead
 use arrow_schema::{ArrowError, DataType, TimeUnit};
 
 use super::cell::{Cell, ColumnKind, Columns, Row};
+use super::value::Value;
 use super::{Batch, Source};
 use crate::error::{Error, Result};
 
@@ -128,6 +130,108 @@ impl Row for ArrowRow<'_> {
     fn cell<'a>(&'a self, slot: usize, _scratch: &'a mut Vec<u8>) -> Cell<'a> {
         self.columns[slot].cell(self.row)
     }
+
+    #[inline]
+    fn value<'a>(&'a self, slot: usize, _scratch: &'a mut Vec<u8>) -> Value<'a> {
+        self.columns[slot].value(self.row)
+    }
+}
+
+/// A list, struct or map in a row.
+#[derive(Clone, Copy)]
+pub struct Part<'a> {
+    nested: &'a Nested,
+    row: usize,
+}
+
+impl<'a> Part<'a> {
+    /// Calls `each` with the items of a list; false if it is none.
+    pub fn items(self, mut each: impl FnMut(Value<'a>)) -> bool {
+        let Nested { array, parts, .. } = self.nested;
+        let range = match array.data_type() {
+            DataType::List(_) => offsets(array.as_list::<i32>().value_offsets(), self.row),
+            DataType::LargeList(_) => offsets(array.as_list::<i64>().value_offsets(), self.row),
+            DataType::ListView(_) => {
+                let array = array.as_list_view::<i32>();
+                let start = array.value_offsets()[self.row] as usize;
+                start..start + array.value_sizes()[self.row] as usize
+            }
+            DataType::LargeListView(_) => {
+                let array = array.as_list_view::<i64>();
+                let start = array.value_offsets()[self.row] as usize;
+                start..start + array.value_sizes()[self.row] as usize
+            }
+            DataType::FixedSizeList(_, size) => {
+                let start = array.as_fixed_size_list().value_offset_at(self.row);
+                start..start + usize::try_from(*size).unwrap_or(0)
+            }
+            _ => return false,
+        };
+        if let [items] = &parts[..] {
+            range.for_each(|at| each(items.value(at)));
+        }
+        true
+    }
+
+    /// Calls `each` with the keys and values of a struct or map; false if it is none.
+    pub fn fields(self, mut each: impl FnMut(Cell<'a>, Value<'a>)) -> bool {
+        let Nested { array, names, parts } = self.nested;
+        match array.data_type() {
+            DataType::Struct(_) => {
+                for (name, part) in names.iter().zip(parts) {
+                    each(Cell::Text(name.as_bytes()), part.value(self.row));
+                }
+                true
+            }
+            DataType::Map(..) => {
+                if let [keys, values] = &parts[..] {
+                    for at in offsets(array.as_map().value_offsets(), self.row) {
+                        each(keys.cell(at), values.value(at));
+                    }
+                }
+                true
+            }
+            _ => false,
+        }
+    }
+}
+
+fn offsets<T: TryInto<usize> + Copy>(offsets: &[T], row: usize) -> Range<usize> {
+    let at = |i: usize| offsets[i].try_into().unwrap_or(0);
+    at(row)..at(row + 1)
+}
+
+/// Reads lists, structs or maps.
+struct Nested {
+    array: ArrayRef,
+    /// the fields of a struct
+    names: Vec<String>,
+    /// the items of a list, the fields of a struct, the keys and the values of a map
+    parts: Vec<Reader>,
+}
+
+impl Nested {
+    fn new(array: &ArrayRef) -> Option<Nested> {
+        use DataType::*;
+        let mut names = Vec::new();
+        let parts = match array.data_type() {
+            List(_) => vec![Reader::new(array.as_list::<i32>().values())],
+            LargeList(_) => vec![Reader::new(array.as_list::<i64>().values())],
+            ListView(_) => vec![Reader::new(array.as_list_view::<i32>().values())],
+            LargeListView(_) => vec![Reader::new(array.as_list_view::<i64>().values())],
+            FixedSizeList(..) => vec![Reader::new(array.as_fixed_size_list().values())],
+            Struct(fields) => {
+                names = fields.iter().map(|field| field.name().clone()).collect();
+                array.as_struct().columns().iter().map(Reader::new).collect()
+            }
+            Map(..) => {
+                let map = array.as_map();
+                vec![Reader::new(map.keys()), Reader::new(map.values())]
+            }
+            _ => return None,
+        };
+        Some(Nested { array: array.clone(), names, parts })
+    }
 }
 
 /// Reads the values of one column.
@@ -136,6 +240,7 @@ enum Reader {
     /// text as bytes: a producer may have put anything there
     View(BinaryViewArray),
     Plain(ArrayRef),
+    Nested(Box<Nested>),
     Dictionary {
         keys: Vec<usize>,
         array: ArrayRef,
@@ -156,13 +261,29 @@ impl Reader {
                 },
                 _ => Reader::Null,
             },
-            _ => Reader::Plain(array.clone()),
+            _ => match Nested::new(array) {
+                Some(nested) => Reader::Nested(Box::new(nested)),
+                None => Reader::Plain(array.clone()),
+            },
+        }
+    }
+
+    #[inline]
+    fn value(&self, row: usize) -> Value<'_> {
+        match self {
+            Reader::Nested(nested) if nested.array.is_valid(row) => {
+                Value::Arrow(Part { nested, row })
+            }
+            Reader::Dictionary { keys, array, values } if array.is_valid(row) => {
+                values.value(keys[row])
+            }
+            _ => Value::Cell(self.cell(row)),
         }
     }
 
     fn cell(&self, row: usize) -> Cell<'_> {
         match self {
-            Reader::Null => Cell::Null,
+            Reader::Null | Reader::Nested(_) => Cell::Null,
             Reader::View(array) => {
                 if array.is_null(row) {
                     return Cell::Null;

@@ -1,5 +1,7 @@
 //! One value of one row, whatever it came from.
 
+use super::value::Value;
+
 /// The columns of an input, in their order.
 #[derive(Debug, Clone, Default)]
 pub struct Columns {
@@ -171,4 +173,10 @@ fn decimal(unscaled: i128, scale: i8, out: &mut Vec<u8>) {
 pub trait Row {
     /// The value of a slot; `scratch` holds it where it had to be unescaped.
     fn cell<'a>(&'a self, slot: usize, scratch: &'a mut Vec<u8>) -> Cell<'a>;
+
+    /// The value of a slot with its parts, where the input has such types.
+    #[inline]
+    fn value<'a>(&'a self, slot: usize, scratch: &'a mut Vec<u8>) -> Value<'a> {
+        Value::Cell(self.cell(slot, scratch))
+    }
 }

@@ -5,7 +5,9 @@ pub mod block;
 pub mod cell;
 pub mod csv;
 pub mod decode;
+pub mod json;
 pub mod scan;
+pub mod value;
 
 use crate::error::Result;
 use cell::Columns;

@@ -362,3 +362,24 @@ pub(super) fn host_entry(text: &str) -> Result<(String, Option<u16>)> {
         )),
     }
 }
+/// The host and port of an absolute URL that has been checked, percent-encoded or escaped.
+pub(super) fn host_of(url: &[u8]) -> &[u8] {
+    let start = memchr::memmem::find(url, b"://").map_or(url.len(), |at| at + 3);
+    let rest = &url[start..];
+    let end = rest.iter().position(|byte| matches!(byte, b'/' | b'?' | b'#'));
+    &rest[..end.unwrap_or(rest.len())]
+}
+
+/// Whether the hosts of two absolute URLs are the same, or one is a subdomain of the other.
+pub(super) fn same_domain(one: &[u8], other: &[u8]) -> bool {
+    let name = |url| {
+        let host: &[u8] = host_of(url);
+        let end = host.iter().rposition(|byte| *byte == b':').unwrap_or(host.len());
+        host[..end].to_ascii_lowercase()
+    };
+    let (one, other) = (name(one), name(other));
+    let (long, short) = if one.len() > other.len() { (one, other) } else { (other, one) };
+    // one label alone is a domain of many owners
+    let below = long.strip_suffix(&short[..]).is_some_and(|rest| rest.ends_with(b"."));
+    long == short || below && short.contains(&b'.')
+}

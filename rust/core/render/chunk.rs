@@ -5,6 +5,7 @@ use std::mem::take;
 
 use crossbeam_channel::Sender;
 
+use super::family::Member;
 use super::lastmod::Order;
 
 /// No lastmod, in [`Entry::newest`].
@@ -53,6 +54,12 @@ pub struct Chunk {
     pub entries: Vec<Entry>,
     /// For each entry the keyed 128-bit hash of its loc, where duplicates or borders need it.
     pub keys: Vec<u128>,
+    /// For each entry what its family needs to know, where rows are members of families.
+    pub members: Vec<Member>,
+    /// For each entry where its value stands in `split_text`, where the set is split by values.
+    pub splits: Vec<(u32, u32)>,
+    /// The values that the set is split by.
+    pub split_text: Vec<u8>,
     /// For each entry a hash of its loc that is the same in every run, for the stable layout.
     pub borders: Vec<u64>,
     /// Rows that became no URL.
@@ -86,6 +93,33 @@ impl Chunk {
         chunk.borders.clear();
         chunk.pool = Some(pool);
         chunk
+    }
+
+    /// Tells the value that the entry at hand is split by; values repeat in runs.
+    pub fn push_split(&mut self, value: &[u8]) {
+        if let Some(&(start, end)) = self.splits.last()
+            && &self.split_text[start as usize..end as usize] == value
+        {
+            self.splits.push((start, end));
+            return;
+        }
+        let start = self.split_text.len() as u32;
+        self.split_text.extend_from_slice(value);
+        self.splits.push((start, self.split_text.len() as u32));
+    }
+
+    /// The entry at hand has the value of the one before.
+    pub fn repeat_split(&mut self) {
+        let last = self.splits.last().copied().unwrap_or_default();
+        self.splits.push(last);
+    }
+
+    /// The value that an entry is split by; empty where the set is not split.
+    pub fn split_of(&self, entry: usize) -> &[u8] {
+        match self.splits.get(entry) {
+            Some(&(start, end)) => &self.split_text[start as usize..end as usize],
+            None => b"",
+        }
     }
 
     /// Counts one of something, once the row at hand is written.

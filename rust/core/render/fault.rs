@@ -89,7 +89,7 @@ impl LocFault {
                 "the URL has fewer than 12 characters, too few for the sitemap schema"
             }
             LocFault::TooLong => {
-                "the URL has too many characters, percent-encoded; crawlers take at most 2,047: shorten it"
+                "the URL has too many characters, percent-encoded; crawlers take at most 2,047, Yandex 1,024: shorten it"
             }
             LocFault::Control => "the URL has a control character inside; remove it",
             LocFault::Percent => "a % without two hex digits; write %25 for a percent sign",

@@ -3,14 +3,23 @@
 //! the values that make up a usual catalog.
 
 pub mod address;
+mod alternate;
 pub mod changefreq;
 pub mod chunk;
 pub mod class;
 pub mod escape;
+mod extend;
+pub mod family;
 pub mod fault;
+pub mod hreflang;
+mod image;
 pub mod lastmod;
 pub mod loc;
+mod mapped;
+mod news;
 pub mod plan;
 pub mod priority;
 pub mod row;
 pub mod template;
+mod text;
+mod video;

@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::template::Template;
+use super::{news, video};
 use crate::config::{Config, Filter};
 use crate::error::{Error, Result};
 use crate::read::cell::{ColumnKind, Columns};
@@ -59,6 +60,20 @@ pub struct Plan {
     pub changefreq: Option<From>,
     /// The priority.
     pub priority: Option<From>,
+    /// The columns of images, by slot.
+    pub images: Vec<usize>,
+    /// What stands between the images of a cell.
+    pub image_separator: Option<Vec<u8>>,
+    /// What the set is split by.
+    pub split: Option<Split>,
+    /// Any of images, alternates, video and news.
+    pub extended: bool,
+    /// Where alternates come from.
+    pub alternates: Option<Alternates>,
+    /// Where videos come from.
+    pub video: Option<Mapped>,
+    /// Where news come from.
+    pub news: Option<Mapped>,
     /// Which rows to keep.
     pub filters: Vec<Condition>,
 }
@@ -74,9 +89,44 @@ pub struct Chosen {
     pub found: bool,
 }
 
-struct Resolver<'a> {
+/// What the set is split by.
+#[derive(Debug, Clone, Copy)]
+pub enum Split {
+    /// The host of loc.
+    Host,
+    /// A column, by slot.
+    Slot(usize),
+}
+
+/// Where alternates come from.
+#[derive(Debug, Clone, Default)]
+pub struct Alternates {
+    /// Languages and their columns, by slot.
+    pub columns: Vec<(Vec<u8>, usize)>,
+    /// Columns of maps or of lists of structs, by slot.
+    pub whole: Vec<usize>,
+    /// The language of loc.
+    pub lang: Option<Vec<u8>>,
+    /// The language whose pages are for all others too.
+    pub x_default: Option<Vec<u8>>,
+    /// Each alternate becomes an entry of its own.
+    pub rows: bool,
+    /// The column of the key that the languages of a page share, by slot, and their language.
+    pub family: Option<(usize, From)>,
+}
+
+/// Where the tags of an extension come from.
+#[derive(Debug, Clone)]
+pub enum Mapped {
+    /// For each tag by its place in the list of tags.
+    Tags(Vec<Option<From>>),
+    /// A column of structs, or of lists of structs, by slot.
+    Whole(usize),
+}
+
+pub(super) struct Resolver<'a> {
     columns: &'a Columns,
-    plan: Plan,
+    pub(super) plan: Plan,
     chosen: Vec<Chosen>,
 }
 
@@ -95,6 +145,13 @@ impl Plan {
             lastmod: None,
             changefreq: None,
             priority: None,
+            images: Vec::new(),
+            image_separator: mapping.image_separator.clone().map(String::into_bytes),
+            split: None,
+            extended: false,
+            alternates: None,
+            video: None,
+            news: None,
             filters: Vec::new(),
         };
         let mut resolver = Resolver { columns, plan, chosen: Vec::new() };
@@ -104,6 +161,20 @@ impl Plan {
             resolver.field("changefreq", CHANGEFREQ, mapping.changefreq.as_deref())?;
         resolver.plan.priority =
             resolver.field("priority", PRIORITY, mapping.priority.as_deref())?;
+        resolver.images(&mapping.image)?;
+        resolver.alternates(mapping)?;
+        resolver.plan.video = resolver.mapped("video", video::TAGS, &mapping.video)?;
+        resolver.plan.news = resolver.mapped("news", news::TAGS, &mapping.news)?;
+        resolver.plan.split = match config.split_by.as_deref() {
+            None => None,
+            Some("@host") => Some(Split::Host),
+            Some(column) => Some(Split::Slot(resolver.slot("split_by", column)?)),
+        };
+        let plan = &mut resolver.plan;
+        plan.extended = !plan.images.is_empty()
+            || plan.alternates.is_some()
+            || plan.video.is_some()
+            || plan.news.is_some();
         for filter in &config.filters {
             resolver.filter(filter)?;
         }
@@ -192,8 +263,23 @@ impl Resolver<'_> {
         Ok(())
     }
 
+    /// The slot of a column of plain values.
+    pub(super) fn slot(&mut self, option: &str, name: &str) -> Result<usize> {
+        let slot = self.any_slot(option, name)?;
+        if self.columns.kinds.get(self.plan.columns[slot]) == Some(&ColumnKind::Nested) {
+            return Err(Error::config(
+                "column.type",
+                format!(
+                    "--{}: column {name:?} holds lists or structs; choose one of plain values",
+                    option.replace('_', "-")
+                ),
+            ));
+        }
+        Ok(slot)
+    }
+
     /// The slot of a column; a column that two fields use has one slot.
-    fn slot(&mut self, option: &str, name: &str) -> Result<usize> {
+    pub(super) fn any_slot(&mut self, option: &str, name: &str) -> Result<usize> {
         let mut places =
             (self.columns.names.iter().enumerate()).filter(|(_, column)| *column == name);
         let Some((column, _)) = places.next() else {
@@ -215,7 +301,7 @@ impl Resolver<'_> {
                 ),
             ));
         }
-        if matches!(self.columns.kinds.get(column), Some(ColumnKind::Other | ColumnKind::Nested)) {
+        if matches!(self.columns.kinds.get(column), Some(ColumnKind::Other)) {
             return Err(Error::config(
                 "column.type",
                 format!(
@@ -232,7 +318,7 @@ impl Resolver<'_> {
         Ok(self.plan.columns.len() - 1)
     }
 
-    fn choose(&mut self, field: &'static str, from: &str, found: bool) {
+    pub(super) fn choose(&mut self, field: &'static str, from: &str, found: bool) {
         self.chosen.push(Chosen { field, from: from.to_owned(), found });
     }
 

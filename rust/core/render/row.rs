@@ -1,29 +1,46 @@
 //! A row to one `<url>`.
 
 use std::hash::Hasher;
+use std::ops::Range;
 
 use jiff::tz::TimeZone;
 use siphasher::sip128::{Hasher128, SipHasher13};
 
+use super::address::host_of;
+use super::alternate::Links;
 use super::changefreq;
 use super::chunk::{Chunk, Entry, NO_LASTMOD, REJECT_VALUE, Reject};
+use super::class::trim;
+use super::extend::{Bad, Blocks, bad};
+use super::family::Member;
+use super::hreflang;
+use super::image::Images;
 use super::lastmod::{Lastmod, Order, canonical, local_to_instant};
 use super::loc::{Folder, Hosts, LocFault, LocInfo, LocRules, Site};
-use super::plan::{From, LocFrom, Plan};
+use super::news::{self, News};
+use super::plan::{From, LocFrom, Plan, Split};
 use super::priority;
-use crate::config::{Config, Epoch, Layout, OnBadField, Output};
+use super::video;
+use crate::config::{Config, Epoch, Layout, NewsOld, OnBadField, Output};
 use crate::error::{Error, Result};
 use crate::read::cell::{Cell, Row};
 use crate::shard::frame;
+use crate::unique;
 
 /// What all renderers of a run share.
 pub struct Rules {
-    loc: LocRules,
+    pub(super) loc: LocRules,
+    /// for images, alternates and videos: any host
+    pub(super) any: LocRules,
     zone: Option<TimeZone>,
     epoch: Option<Epoch>,
-    omit: bool,
+    pub(super) omit: bool,
     text: bool,
     max_bytes: u64,
+    pub(super) news_old: NewsOld,
+    pub(super) now: i64,
+    /// the key of the hashes of families
+    family_key: (u64, u64),
     /// the key of the loc hashes, where they are wanted
     key: Option<(u64, u64)>,
     /// locs are hashed for the stable layout
@@ -40,6 +57,7 @@ impl Rules {
             list => Hosts::List(list.split(',').map(|host| host.trim().to_owned()).collect()),
         };
         let folder = config.sitemap_url.as_deref().map(Folder::parse).transpose()?;
+        let any = LocRules::new(site.clone(), Hosts::Any, config.strict_urls, MAX_CHARS, None)?;
         let loc = LocRules::new(site, hosts, config.strict_urls, config.max_loc as usize, folder)?;
         let zone = config.timezone.as_deref().map(|name| {
             TimeZone::get(name).map_err(|_| {
@@ -51,17 +69,21 @@ impl Rules {
         });
         Ok(Rules {
             loc,
+            any,
             zone: zone.transpose()?,
             epoch: config.lastmod_epoch,
             omit: config.on_bad_field == OnBadField::Omit,
             text: config.output == Output::Text,
             max_bytes: config.max_bytes,
+            news_old: config.mapping.news_old,
+            now: config.mapping.now,
+            family_key: unique::random_key(),
             key,
             borders: config.layout == Layout::Stable,
         })
     }
 
-    fn lastmod(&self, cell: &Cell<'_>) -> Option<Lastmod> {
+    pub(super) fn lastmod(&self, cell: &Cell<'_>) -> Option<Lastmod> {
         match *cell {
             Cell::Text(text) => match self.epoch {
                 Some(_) => {
@@ -116,6 +138,12 @@ pub fn check_constants(rules: &Rules, plan: &Plan) -> Result<()> {
     Ok(())
 }
 
+/// How an element begins.
+const OPEN: &[u8] = b"<url><loc>";
+
+/// Characters of a percent-encoded URL that crawlers take (PROTOCOL section 1).
+const MAX_CHARS: usize = 2_047;
+
 const LASTMOD_WRONG: &str =
     "is no date that can be written (2026-11-20, or with a time); a bare year or month is none";
 const CHANGEFREQ_WRONG: &str = "is none of always, hourly, daily, weekly, monthly, yearly, never";
@@ -127,12 +155,36 @@ pub struct Renderer<'r> {
     plan: &'r Plan,
     value: Vec<u8>,
     encoded: Vec<u8>,
+    images: Images,
+    links: Links,
+    video: Blocks,
+    news: Blocks,
+}
+
+/// What became of a row that is not rejected.
+struct Element {
+    /// As [`Entry::newest`] has it.
+    newest: Order,
+    namespaces: u8,
+    /// Where the loc stands in the chunk.
+    loc: Range<usize>,
+    /// Nothing is to be written: its news are too old.
+    old: bool,
 }
 
 impl<'r> Renderer<'r> {
     /// A renderer; one a thread.
     pub fn new(rules: &'r Rules, plan: &'r Plan) -> Renderer<'r> {
-        Renderer { rules, plan, value: Vec::new(), encoded: Vec::new() }
+        Renderer {
+            rules,
+            plan,
+            value: Vec::new(),
+            encoded: Vec::new(),
+            images: Images::default(),
+            links: Links::default(),
+            video: Blocks::new("video", video::TAGS),
+            news: Blocks::new("news", news::TAGS),
+        }
     }
 
     /// Appends what the row becomes: an entry, a reject, or a count.
@@ -147,14 +199,21 @@ impl<'r> Renderer<'r> {
         }
         let start = chunk.bytes.len();
         match self.url(row, chunk) {
-            Ok(newest) => {
+            Ok(element) if element.old => {
+                chunk.end_row(false);
+                chunk.note("news.dropped");
+                chunk.end_row(true);
+                chunk.bytes.truncate(start);
+                self.forget(chunk);
+                chunk.filtered += 1;
+            }
+            Ok(element) => {
                 let len = chunk.bytes.len() - start;
-                let frame = if self.rules.text { 0 } else { frame::length(0) };
+                let frame = if self.rules.text { 0 } else { frame::length(element.namespaces) };
                 if frame + len as u64 > self.rules.max_bytes {
                     chunk.end_row(false);
                     chunk.bytes.truncate(start);
-                    chunk.keys.truncate(chunk.entries.len());
-                    chunk.borders.truncate(chunk.entries.len());
+                    self.forget(chunk);
                     chunk.rejects.push(Reject {
                         row: number,
                         column: None,
@@ -165,47 +224,198 @@ impl<'r> Renderer<'r> {
                     return;
                 }
                 chunk.end_row(true);
-                chunk.entries.push(Entry { len: len as u32, row: number, newest, namespaces: 0 });
+                let Element { newest, namespaces, .. } = element;
+                let entry = Entry { len: len as u32, row: number, newest, namespaces };
+                chunk.entries.push(entry);
+                if let Some(split) = self.plan.split {
+                    self.split(split, row, &element, chunk);
+                }
+                if self.plan.alternates.as_ref().is_some_and(|from| from.rows) {
+                    self.expand(start, &element, entry, chunk);
+                }
             }
             Err(mut reject) => {
                 chunk.end_row(false);
                 chunk.bytes.truncate(start);
-                chunk.keys.truncate(chunk.entries.len());
-                chunk.borders.truncate(chunk.entries.len());
+                self.forget(chunk);
                 reject.row = number;
                 chunk.rejects.push(*reject);
             }
         }
     }
 
-    /// Appends the element and tells its lastmod as [`Entry::newest`] has it.
+    /// Takes back what was told of an element that is not written.
+    fn forget(&self, chunk: &mut Chunk) {
+        chunk.keys.truncate(chunk.entries.len());
+        chunk.borders.truncate(chunk.entries.len());
+        chunk.members.truncate(chunk.entries.len());
+    }
+
+    /// Tells the value that the element is split by.
+    fn split(&mut self, split: Split, row: &impl Row, element: &Element, chunk: &mut Chunk) {
+        let value = &mut self.encoded;
+        value.clear();
+        match split {
+            Split::Host => {
+                value.extend_from_slice(host_of(&chunk.bytes[element.loc.clone()]));
+                value.make_ascii_lowercase();
+            }
+            Split::Slot(slot) => row.cell(slot, &mut self.value).write(value),
+        }
+        chunk.push_split(trim(value));
+    }
+
+    /// Makes entries of the alternates of the row whose element begins at `start`: the same
+    /// element with another loc.
+    fn expand(&mut self, start: usize, element: &Element, entry: Entry, chunk: &mut Chunk) {
+        let loc = chunk.bytes[element.loc.clone()].to_vec();
+        let tail = chunk.bytes[element.loc.end..].to_vec();
+        let frame = frame::length(entry.namespaces);
+        let open = element.loc.start - start;
+        for href in self.links.others(&loc, chunk) {
+            let len = open + href.len() + tail.len();
+            if len as u64 + frame > self.rules.max_bytes {
+                chunk.note("alternate.not_a_row");
+                continue;
+            }
+            chunk.bytes.extend_from_slice(OPEN);
+            chunk.bytes.extend_from_slice(href);
+            chunk.bytes.extend_from_slice(&tail);
+            if let Some(key) = self.rules.key {
+                chunk.keys.push(hash(key, href));
+            }
+            if self.rules.borders {
+                chunk.borders.push(border(href));
+            }
+            chunk.entries.push(Entry { len: len as u32, ..entry });
+            match self.plan.split {
+                None => {}
+                Some(Split::Host) => chunk.push_split(&host_of(href).to_ascii_lowercase()),
+                // of the row that it was made from
+                Some(Split::Slot(_)) => chunk.repeat_split(),
+            }
+            chunk.expanded += 1;
+        }
+        chunk.end_row(true);
+    }
+
+    /// Appends the element.
     #[inline]
     fn url(
         &mut self,
         row: &impl Row,
         chunk: &mut Chunk,
-    ) -> std::result::Result<Order, Box<Reject>> {
+    ) -> std::result::Result<Element, Box<Reject>> {
+        let start = chunk.bytes.len();
+        let mut element = Element { newest: NO_LASTMOD, namespaces: 0, loc: 0..0, old: false };
         if self.rules.text {
             self.loc(row, chunk)?;
+            element.loc = start..chunk.bytes.len();
             chunk.bytes.push(b'\n');
-            return Ok(NO_LASTMOD);
+            return Ok(element);
         }
-        chunk.bytes.extend_from_slice(b"<url><loc>");
+        chunk.bytes.extend_from_slice(OPEN);
         self.loc(row, chunk)?;
+        element.loc = start + OPEN.len()..chunk.bytes.len();
         let mut tail = Tail::new();
         tail.push(b"</loc>");
-        let newest = self.lastmod(row, chunk, &mut tail)?;
+        element.newest = self.lastmod(row, chunk, &mut tail)?;
         self.changefreq(row, chunk, &mut tail)?;
         self.priority(row, chunk, &mut tail)?;
+        if self.plan.extended {
+            chunk.bytes.extend_from_slice(tail.as_bytes());
+            self.extend(row, start, &mut element, chunk)?;
+            tail = Tail::new();
+        }
         tail.push(b"</url>\n");
         chunk.bytes.extend_from_slice(tail.as_bytes());
-        Ok(newest)
+        Ok(element)
+    }
+
+    /// Appends what the row says in other namespaces.
+    fn extend(
+        &mut self,
+        row: &impl Row,
+        start: usize,
+        element: &mut Element,
+        chunk: &mut Chunk,
+    ) -> std::result::Result<(), Box<Reject>> {
+        let Renderer { rules, plan, value, .. } = self;
+        if !plan.images.is_empty() && self.images.write(rules, plan, row, chunk)? {
+            element.namespaces |= frame::IMAGE;
+        }
+        if let Some(from) = &plan.alternates {
+            match &from.family {
+                Some((key, language)) => {
+                    let code = cell(language, row, value);
+                    let mut written = Vec::new();
+                    code.write(&mut written);
+                    let code = trim(&written);
+                    let checked = hreflang::check(code);
+                    let key = row.cell(*key, value);
+                    let mut text = Vec::new();
+                    key.write(&mut text);
+                    let mut member = Member::default();
+                    if !trim(&text).is_empty() {
+                        // a member without a code stands with its family, but has no part in it
+                        let mut known = code;
+                        if let Err(message) = &checked {
+                            let slot = match language {
+                                From::Slot(slot) => Some(*slot),
+                                From::Constant(_) => None,
+                            };
+                            let what = Bad { code: "alternate.code", message, slot, value: code };
+                            bad(rules, plan, &what, chunk)?;
+                            known = b"";
+                        }
+                        let key = hash(rules.family_key, trim(&text)).max(1);
+                        member = Member::new(key, element.loc.len(), known).unwrap_or_default();
+                    }
+                    member.hole = (chunk.bytes.len() - start) as u32;
+                    chunk.members.push(member);
+                }
+                None => {
+                    if self.links.write(rules, plan, from, row, element.loc.clone(), chunk)? {
+                        element.namespaces |= frame::XHTML;
+                    }
+                }
+            }
+        }
+        if plan.video.is_none() && plan.news.is_none() {
+            return Ok(());
+        }
+        let loc = chunk.bytes[element.loc.clone()].to_vec();
+        if let Some(from) = &plan.video {
+            self.video.of_row(rules, plan, from, row, &loc, chunk, |blocks, at, chunk| {
+                if video::write(blocks, at, chunk)? {
+                    element.namespaces |= frame::VIDEO;
+                }
+                Ok(())
+            })?;
+        }
+        if let Some(from) = &plan.news {
+            let mut seen = false;
+            self.news.of_row(rules, plan, from, row, &loc, chunk, |blocks, at, chunk| {
+                if std::mem::replace(&mut seen, true) {
+                    let message = "a page is one article: this is another";
+                    let what = Bad { code: "news.invalid", message, slot: at.slots[0], value: b"" };
+                    return bad(at.rules, at.plan, &what, chunk);
+                }
+                match news::write(blocks, at, chunk)? {
+                    News::None => {}
+                    News::Written => element.namespaces |= frame::NEWS,
+                    News::Old => element.old = true,
+                }
+                Ok(())
+            })?;
+        }
+        Ok(())
     }
 
     #[inline]
     fn loc(&mut self, row: &impl Row, chunk: &mut Chunk) -> std::result::Result<(), Box<Reject>> {
         let start = chunk.bytes.len();
-        let Renderer { rules, plan, value, encoded } = self;
+        let Renderer { rules, plan, value, encoded, .. } = self;
         let (raw, column): (&[u8], _) = match &plan.loc {
             LocFrom::Slot(slot) => {
                 let cell = row.cell(*slot, value);
@@ -252,15 +462,13 @@ impl<'r> Renderer<'r> {
         if outside_folder {
             chunk.note("loc.outside_folder");
         }
-        if let Some((k0, k1)) = rules.key {
-            let mut hasher = SipHasher13::new_with_keys(k0, k1);
-            hasher.write(&chunk.bytes[start..]);
-            chunk.keys.push(hasher.finish128().as_u128());
+        if let Some(key) = rules.key {
+            let hash = hash(key, &chunk.bytes[start..]);
+            chunk.keys.push(hash);
         }
         if rules.borders {
-            let mut hasher = siphasher::sip::SipHasher13::new_with_keys(0, 0);
-            hasher.write(&chunk.bytes[start..]);
-            chunk.borders.push(hasher.finish());
+            let border = border(&chunk.bytes[start..]);
+            chunk.borders.push(border);
         }
         Ok(())
     }
@@ -364,6 +572,22 @@ impl<'r> Renderer<'r> {
         let what = ("priority.invalid", PRIORITY_WRONG);
         bad_field(self.rules, self.plan, what, from, &cell, chunk)
     }
+}
+
+/// A hash that is the same in every run.
+#[inline]
+fn border(bytes: &[u8]) -> u64 {
+    let mut hasher = siphasher::sip::SipHasher13::new_with_keys(0, 0);
+    hasher.write(bytes);
+    hasher.finish()
+}
+
+/// A hash that nobody can foresee.
+#[inline]
+fn hash((k0, k1): (u64, u64), bytes: &[u8]) -> u128 {
+    let mut hasher = SipHasher13::new_with_keys(k0, k1);
+    hasher.write(bytes);
+    hasher.finish128().as_u128()
 }
 
 /// What follows a loc, put together on the stack: its parts are short and of known lengths, and

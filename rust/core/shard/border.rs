@@ -8,7 +8,8 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use super::packer::{Limits, Piece, Shard};
+use super::frame;
+use super::packer::{Limits, MAX_NEWS, Piece, Shard};
 use crate::render::chunk::{Chunk, NO_LASTMOD};
 
 /// The least share of the limits that a shard fills, in percent. Simulated: 30 gives 67 % fill.
@@ -35,6 +36,8 @@ pub struct Borders {
     gone: u64,
     body: u64,
     namespaces: u8,
+    /// how many of the rows are news
+    news: u32,
     number: u64,
 }
 
@@ -48,6 +51,7 @@ impl Borders {
             gone: 0,
             body: 0,
             namespaces: 0,
+            news: 0,
             number: 1,
         }
     }
@@ -75,6 +79,7 @@ impl Borders {
             }
             self.body += u64::from(entry.len);
             self.namespaces |= entry.namespaces;
+            self.news += u32::from(entry.namespaces & frame::NEWS != 0);
             self.rows.push_back(Row {
                 hash,
                 newest: entry.newest,
@@ -91,6 +96,7 @@ impl Borders {
         let frame = self.limits.frame(self.namespaces | namespaces);
         (self.rows.len() as u64) < u64::from(self.limits.urls)
             && self.body + u64::from(len) + frame <= self.limits.bytes
+            && self.news + u32::from(namespaces & frame::NEWS != 0) <= MAX_NEWS
     }
 
     /// The row of the smallest hash behind the least fill; the first of equals.
@@ -118,6 +124,7 @@ impl Borders {
             namespaces: 0,
             newest: NO_LASTMOD,
             border: None,
+            set: None,
         };
         self.number += 1;
         let mut body = 0;
@@ -125,16 +132,17 @@ impl Borders {
         for row in self.rows.drain(..count) {
             body += u64::from(row.len);
             shard.namespaces |= row.namespaces;
+            self.news -= u32::from(row.namespaces & frame::NEWS != 0);
             shard.newest = shard.newest.max(row.newest);
             shard.border = Some(row.hash);
             let (start, end) = (row.at as usize, (row.at + row.len) as usize);
             match shard.pieces.last_mut() {
-                Some(last) if of == Some(row.chunk) && last.bytes.end == start => {
-                    last.bytes.end = end
+                Some(Piece::Chunk(_, bytes)) if of == Some(row.chunk) && bytes.end == start => {
+                    bytes.end = end
                 }
                 _ => {
                     let chunk = self.chunks[(row.chunk - self.gone) as usize].clone();
-                    shard.pieces.push(Piece { chunk, bytes: start..end });
+                    shard.pieces.push(Piece::Chunk(chunk, start..end));
                     of = Some(row.chunk);
                 }
             }

@@ -6,13 +6,22 @@ const OPEN: &str = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n\
 /// What stands after the last element.
 pub const FOOTER: &str = "</urlset>\n";
 
+/// The bit of images in [`crate::render::chunk::Entry::namespaces`].
+pub const IMAGE: u8 = 1;
+/// The bit of alternates.
+pub const XHTML: u8 = 2;
+/// The bit of videos.
+pub const VIDEO: u8 = 4;
+/// The bit of news.
+pub const NEWS: u8 = 8;
+
 /// The extensions: the bit in [`crate::render::chunk::Entry::namespaces`], and the declaration
 /// (PROTOCOL section 2).
 pub const NAMESPACES: [(u8, &str); 4] = [
-    (1, " xmlns:image=\"http://www.google.com/schemas/sitemap-image/1.1\""),
-    (2, " xmlns:xhtml=\"http://www.w3.org/1999/xhtml\""),
-    (4, " xmlns:video=\"http://www.google.com/schemas/sitemap-video/1.1\""),
-    (8, " xmlns:news=\"http://www.google.com/schemas/sitemap-news/0.9\""),
+    (IMAGE, " xmlns:image=\"http://www.google.com/schemas/sitemap-image/1.1\""),
+    (XHTML, " xmlns:xhtml=\"http://www.w3.org/1999/xhtml\""),
+    (VIDEO, " xmlns:video=\"http://www.google.com/schemas/sitemap-video/1.1\""),
+    (NEWS, " xmlns:news=\"http://www.google.com/schemas/sitemap-news/0.9\""),
 ];
 
 /// What stands before the first element of a shard that uses these namespaces.

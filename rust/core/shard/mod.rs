@@ -3,7 +3,10 @@
 pub mod border;
 pub mod frame;
 pub mod gzip;
+mod name;
 pub mod packer;
+mod spill;
+pub mod split;
 
 use std::sync::Arc;
 

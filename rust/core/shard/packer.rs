@@ -5,8 +5,13 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::frame;
+use super::spill::Segment;
+use crate::error::Result;
 use crate::render::chunk::{Chunk, NO_LASTMOD};
 use crate::render::lastmod::Order;
+
+/// Articles in one sitemap at most (PROTOCOL section 2, *News*).
+pub const MAX_NEWS: u32 = 1_000;
 
 /// What a shard may hold.
 #[derive(Debug, Clone, Copy)]
@@ -26,19 +31,33 @@ impl Limits {
     }
 }
 
-/// Elements that stand next to each other in a chunk.
-pub struct Piece {
-    /// Where they are.
-    pub chunk: Arc<Chunk>,
-    /// Their bytes.
-    pub bytes: Range<usize>,
+/// Elements that stand next to each other.
+pub enum Piece {
+    /// In a chunk.
+    Chunk(Arc<Chunk>, Range<usize>),
+    /// In the spill file.
+    Spilled(Segment),
 }
 
 impl Piece {
-    /// The bytes of the elements.
+    /// The bytes of the elements; a piece that was spilled has none until it is loaded.
     pub fn as_bytes(&self) -> &[u8] {
-        &self.chunk.bytes[self.bytes.clone()]
+        match self {
+            Piece::Chunk(chunk, bytes) => &chunk.bytes[bytes.clone()],
+            Piece::Spilled(_) => &[],
+        }
     }
+}
+
+/// Which of the sets that a build is split into.
+#[derive(Debug)]
+pub struct Set {
+    /// Its place among the sets.
+    pub number: usize,
+    /// What the names of its files begin with, without the number: safe, and no other set's.
+    pub stem: String,
+    /// The host of its URLs, if it is split by hosts.
+    pub host: Option<String>,
 }
 
 /// A shard that is complete.
@@ -57,6 +76,23 @@ pub struct Shard {
     pub newest: Order,
     /// The hash of its last row's loc, under the stable layout.
     pub border: Option<u64>,
+    /// The set that it belongs to, if the build is split.
+    pub set: Option<Arc<Set>>,
+}
+
+impl Shard {
+    /// Brings back what was spilled.
+    pub fn load(&mut self) -> Result<()> {
+        for piece in &mut self.pieces {
+            if let Piece::Spilled(segment) = piece {
+                let mut chunk = Chunk::default();
+                chunk.bytes = segment.read()?;
+                let all = 0..chunk.bytes.len();
+                *piece = Piece::Chunk(Arc::new(chunk), all);
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Fills shards.
@@ -65,12 +101,14 @@ pub struct Packer {
     open: Shard,
     /// bytes of the elements alone
     body: u64,
+    /// how many of them are news
+    news: u32,
 }
 
 impl Packer {
     /// A packer whose first shard has number 1.
     pub fn new(limits: Limits) -> Packer {
-        Packer { limits, open: Packer::empty(1), body: 0 }
+        Packer { limits, open: Packer::empty(1), body: 0, news: 0 }
     }
 
     fn empty(number: u64) -> Shard {
@@ -81,6 +119,7 @@ impl Packer {
             bytes: 0,
             namespaces: 0,
             newest: NO_LASTMOD,
+            set: None,
             border: None,
         }
     }
@@ -91,8 +130,8 @@ impl Packer {
         &mut self,
         chunk: &Arc<Chunk>,
         skip: &[u32],
-        emit: &mut impl FnMut(Shard) -> Result<(), E>,
-    ) -> Result<(), E> {
+        emit: &mut impl FnMut(Shard) -> std::result::Result<(), E>,
+    ) -> std::result::Result<(), E> {
         let mut skip = skip.iter().peekable();
         let mut at = 0;
         let mut from = 0; // where the run at hand begins
@@ -106,12 +145,17 @@ impl Packer {
             }
             let namespaces = self.open.namespaces | entry.namespaces;
             let bytes = self.body + len as u64 + self.limits.frame(namespaces);
-            if self.open.urls == self.limits.urls || bytes > self.limits.bytes {
+            let news = u32::from(entry.namespaces & frame::NEWS != 0);
+            if self.open.urls == self.limits.urls
+                || bytes > self.limits.bytes
+                || self.news + news > MAX_NEWS
+            {
                 self.run(chunk, from..at);
                 from = at;
                 emit(self.close())?;
             }
             self.open.urls += 1;
+            self.news += news;
             self.open.namespaces |= entry.namespaces;
             self.open.newest = self.open.newest.max(entry.newest);
             self.body += len as u64;
@@ -123,8 +167,13 @@ impl Packer {
 
     fn run(&mut self, chunk: &Arc<Chunk>, bytes: Range<usize>) {
         if !bytes.is_empty() {
-            self.open.pieces.push(Piece { chunk: chunk.clone(), bytes });
+            self.open.pieces.push(Piece::Chunk(chunk.clone(), bytes));
         }
+    }
+
+    /// The pieces of the shard that is not yet complete.
+    pub fn pieces(&mut self) -> &mut Vec<Piece> {
+        &mut self.open.pieces
     }
 
     fn close(&mut self) -> Shard {
@@ -132,6 +181,7 @@ impl Packer {
         let mut shard = std::mem::replace(&mut self.open, next);
         shard.bytes = self.body + self.limits.frame(shard.namespaces);
         self.body = 0;
+        self.news = 0;
         shard
     }
 

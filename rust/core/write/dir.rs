@@ -83,10 +83,11 @@ impl<'a> Dir<'a> {
     fn file_name(&self, shard: &Shard, digest: &str) -> String {
         let kind = if self.text { "txt" } else { "xml" };
         let gz = if self.encoder.is_some() { ".gz" } else { "" };
+        let stem = shard.set.as_ref().map_or(&self.name, |set| &set.stem);
         match shard.border {
-            None => format!("{}-{:05}.{kind}{gz}", self.name, shard.number),
+            None => format!("{stem}-{:05}.{kind}{gz}", shard.number),
             // whoever has an old index finds the old bytes: another content has another name
-            Some(border) => format!("{}-{border:016x}-{}.{kind}{gz}", self.name, &digest[..16]),
+            Some(border) => format!("{stem}-{border:016x}-{}.{kind}{gz}", &digest[..16]),
         }
     }
 
@@ -143,6 +144,7 @@ impl Sink for Dir<'_> {
         let mut entry = ShardEntry {
             number: shard.number,
             path: self.file_name(&shard, &digest),
+            set: shard.set.clone(),
             urls: shard.urls,
             bytes: shard.bytes,
             compressed_bytes: shard.bytes,

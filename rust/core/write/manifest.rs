@@ -1,21 +1,26 @@
 //! What a run made: the shards, and what became of each row.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde::Serialize;
 
 use crate::render::chunk::NO_LASTMOD;
 use crate::render::lastmod::{Order, order_text};
 use crate::render::plan::Chosen;
+use crate::shard::packer::Set;
 
 /// One shard, as the manifest and the report list it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Serialize)]
 pub struct ShardEntry {
     /// Counts from 1 in the order of the rows.
     #[serde(skip)]
     pub number: u64,
     /// The file, relative to the output folder.
     pub path: String,
+    /// The set that it belongs to, if the build is split.
+    #[serde(skip)]
+    pub set: Option<Arc<Set>>,
     /// URLs in it.
     pub urls: u32,
     /// Bytes before compression.
@@ -28,6 +33,17 @@ pub struct ShardEntry {
     pub lastmod: Option<String>,
     /// The file was staged; otherwise the one that is live has these bytes already.
     pub changed: bool,
+}
+
+/// One of the sets that a build is split into.
+#[derive(Debug, Serialize)]
+pub struct SetEntry {
+    /// What the names of its files begin with.
+    pub stem: String,
+    /// The host of its URLs, if it is split by hosts.
+    pub host: Option<String>,
+    /// How many shards it has: they stand one after the other.
+    pub shards: usize,
 }
 
 /// The text of the newest lastmod of a shard.
@@ -56,6 +72,8 @@ pub struct Outcome {
     pub notes: BTreeMap<&'static str, u64>,
     /// The shards, in the order of the rows.
     pub shards: Vec<ShardEntry>,
+    /// The sets that the build was split into, in the order of their first rows.
+    pub sets: Vec<SetEntry>,
     /// What each field was taken from, of the first input.
     pub mapping: Vec<Chosen>,
 }

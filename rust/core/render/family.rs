@@ -1,0 +1,185 @@
+//! Rows that share a key are the languages of one page: each of them gets the list of all
+//! (PROTOCOL section 2, *hreflang*). The rows of a family stand next to each other, but may be of
+//! several chunks: so the lists are put in where the chunks are in order again.
+
+use std::sync::Arc;
+
+use super::alternate::{X_DEFAULT, write_link};
+use super::chunk::{Chunk, Entry};
+use crate::error::{Error, Kind, Result};
+use crate::shard::frame;
+use crate::unique::Unique;
+
+/// Rows of one family at most: there are fewer pairs of language and country in use.
+const MOST: usize = 1_000;
+
+/// What a renderer tells of an entry for its family.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Member {
+    /// A keyed hash of the key; 0 for a row without one.
+    pub key: u128,
+    /// Where in the element the list goes.
+    pub hole: u32,
+    /// Bytes of the loc, escaped; it begins at [`LOC_AT`].
+    pub loc: u32,
+    code: [u8; 15],
+    code_len: u8,
+}
+
+/// Where the loc begins in an element.
+pub const LOC_AT: usize = "<url><loc>".len();
+
+impl Member {
+    /// A member without its hole; `None` if the code is longer than a checked one can be.
+    pub fn new(key: u128, loc: usize, code: &[u8]) -> Option<Member> {
+        let mut member = Member {
+            key,
+            loc: u32::try_from(loc).ok()?,
+            code_len: code.len() as u8,
+            ..Member::default()
+        };
+        member.code.get_mut(..code.len())?.copy_from_slice(code);
+        Some(member)
+    }
+
+    fn code(&self) -> &[u8] {
+        &self.code[..usize::from(self.code_len)]
+    }
+}
+
+/// A row that waits for the rest of its family.
+struct Waiting {
+    bytes: Vec<u8>,
+    entry: Entry,
+    member: Member,
+    border: Option<u64>,
+    split: Vec<u8>,
+}
+
+impl Waiting {
+    fn loc(&self) -> &[u8] {
+        &self.bytes[LOC_AT..LOC_AT + self.member.loc as usize]
+    }
+}
+
+/// Puts the lists in.
+pub struct Families {
+    x_default: Option<Vec<u8>>,
+    max_bytes: u64,
+    /// the families that have ended
+    ended: Unique,
+    open: Vec<Waiting>,
+}
+
+impl Families {
+    /// With the language whose pages are for all others too.
+    pub fn new(x_default: Option<Vec<u8>>, max_bytes: u64) -> Result<Families> {
+        Ok(Families { x_default, max_bytes, ended: Unique::new()?, open: Vec::new() })
+    }
+
+    /// Takes a chunk without the entries that `skip` names, and gives the elements that are
+    /// complete. `row` is the number of the chunk's first row, for errors.
+    pub fn push(&mut self, chunk: &Chunk, skip: &[u32], row: u64) -> Result<Arc<Chunk>> {
+        let mut done = Chunk::default();
+        let mut skip = skip.iter().peekable();
+        let mut at = 0;
+        for (i, entry) in chunk.entries.iter().enumerate() {
+            let bytes = &chunk.bytes[at..at + entry.len as usize];
+            at += entry.len as usize;
+            if skip.next_if(|&&s| s as usize == i).is_some() {
+                continue;
+            }
+            let member = chunk.members.get(i).copied().unwrap_or_default();
+            let begins = self.open.first().is_some_and(|first| first.member.key != member.key);
+            if begins {
+                self.end(&mut done)?;
+            }
+            let split = chunk.split_of(i).to_vec();
+            let border = chunk.borders.get(i).copied();
+            let waiting = Waiting { bytes: bytes.to_vec(), entry: *entry, member, border, split };
+            if member.key == 0 {
+                write(&waiting, &[], &mut done);
+                continue;
+            }
+            if self.open.is_empty() {
+                let mut known = Vec::new();
+                self.ended.insert(&[member.key], &mut known);
+                if !known.is_empty() {
+                    let message = "the rows of its group of languages do not stand together; sort by that column";
+                    let error = Error::new(Kind::Data, "alternate.apart", message);
+                    return Err(error.at_row(row + u64::from(entry.row)));
+                }
+            }
+            if self.open.len() == MOST {
+                let message =
+                    "a group of languages has more than 1,000 rows; is its column the right one?";
+                let error = Error::new(Kind::Data, "alternate.group", message);
+                return Err(error.at_row(row + u64::from(entry.row)));
+            }
+            self.open.push(waiting);
+        }
+        Ok(Arc::new(done))
+    }
+
+    /// The last family.
+    pub fn finish(&mut self) -> Result<Arc<Chunk>> {
+        let mut done = Chunk::default();
+        self.end(&mut done)?;
+        Ok(Arc::new(done))
+    }
+
+    fn end(&mut self, done: &mut Chunk) -> Result<()> {
+        let mut list = Vec::new();
+        let mut listed: Vec<(&[u8], &[u8])> = Vec::new();
+        for row in &self.open {
+            let known = |(code, _): &&(&[u8], &[u8])| code.eq_ignore_ascii_case(row.member.code());
+            if row.member.code().is_empty() {
+                continue;
+            }
+            if listed.iter().any(|link| known(&link)) {
+                done.note("alternate.duplicate");
+                done.end_row(true);
+            } else {
+                listed.push((row.member.code(), row.loc()));
+            }
+        }
+        if listed.len() > 1 {
+            for (code, loc) in &listed {
+                write_link(code, loc, &mut list);
+            }
+            let default = self.x_default.as_ref().and_then(|wanted| {
+                listed.iter().find(|(code, _)| code.eq_ignore_ascii_case(wanted))
+            });
+            let given = listed.iter().any(|(code, _)| code.eq_ignore_ascii_case(X_DEFAULT));
+            if let (Some((_, loc)), false) = (default, given) {
+                write_link(X_DEFAULT, loc, &mut list);
+            }
+        }
+        let frame = frame::length(15);
+        for row in &self.open {
+            if row.bytes.len() as u64 + list.len() as u64 + frame > self.max_bytes {
+                let message = "the alternates of a group are larger than a sitemap file may be";
+                return Err(Error::new(Kind::Data, "alternate.group", message));
+            }
+            write(row, if row.member.code().is_empty() { &[] } else { &list }, done);
+        }
+        self.open.clear();
+        Ok(())
+    }
+}
+
+fn write(row: &Waiting, list: &[u8], done: &mut Chunk) {
+    let start = done.bytes.len();
+    let (before, after) = row.bytes.split_at(row.member.hole as usize);
+    for part in [before, list, after] {
+        done.bytes.extend_from_slice(part);
+    }
+    let mut entry = row.entry;
+    entry.len = (done.bytes.len() - start) as u32;
+    if !list.is_empty() {
+        entry.namespaces |= frame::XHTML;
+    }
+    done.entries.push(entry);
+    done.borders.extend(row.border);
+    done.push_split(&row.split);
+}

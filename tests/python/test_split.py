@@ -1,0 +1,171 @@
+"""A set of shards for each value or host: names, indexes, limits, memory."""
+
+from __future__ import annotations
+
+import json
+import random
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+import urlset as us
+from conftest import SITE, read_index, read_shard
+
+
+def build(out: Path, source: object, schema, **options: Any) -> us.Report:
+    report = us.build(source, **({"site": SITE} | options), out=out)
+    for path in out.rglob("*.xml*"):
+        schema(path)
+    return report
+
+
+def index_paths(out: Path, name: str) -> list[str]:
+    return [entry["loc"].removeprefix(f"{SITE}/") for entry in read_index(out / name)]
+
+
+def locs(out: Path, paths: list[str]) -> list[str]:
+    return [url["loc"].removeprefix(SITE) for path in paths for url in read_shard(out / path)]
+
+
+def shuffled(rows: int, values: int, seed: int = 1) -> tuple[pa.Table, dict[str, list[str]]]:
+    pick = random.Random(seed)
+    column = [f"v{pick.randrange(values)}" for _ in range(rows)]
+    wanted: dict[str, list[str]] = {}
+    for number, value in enumerate(column):
+        wanted.setdefault(value, []).append(f"/{number}")
+    return pa.table({"loc": [f"/{n}" for n in range(rows)], "cat": column}), wanted
+
+
+@pytest.mark.parametrize("mode", ["one", "each"])
+def test_by_column(out: Path, schema, mode: str) -> None:
+    table, wanted = shuffled(2_000, 7)
+    report = build(out, table, schema, split_by="cat", split_index=mode, max_urls=100)
+    if mode == "one":
+        assert [index.path for index in report.indexes] == ["sitemap.xml"]
+        paths = index_paths(out, "sitemap.xml")
+    else:
+        assert [index.path for index in report.indexes] == [f"sitemap-{v}.xml" for v in wanted]
+        assert report.url == f"{SITE}/sitemap-{next(iter(wanted))}.xml"
+        assert not (out / "sitemap.xml").exists()
+    for value, urls in wanted.items():
+        if mode == "each":
+            paths = index_paths(out, f"sitemap-{value}.xml")
+        own = [path for path in paths if path.startswith(f"sitemap-{value}-")]
+        assert own == [f"sitemap-{value}-{n + 1:05}.xml.gz" for n in range(-(-len(urls) // 100))]
+        assert locs(out, own) == urls
+    # a build with other values takes the files of those that are gone
+    build(out, table.slice(0, 1), schema, split_by="cat", max_shrink="100%")
+    assert len([*out.glob("sitemap-v*")]) == 1
+
+
+NASTY = ["../../x", "a/b", "A", "a", "ä", "", None, "..", "x" * 3_000, ".urlset", "CON", "1-00001",
+         "index-2", "\x00\x1b[31m", "<&>\"'", "none", "🛒"]  # fmt: skip
+
+
+def test_values_are_safe_names(out: Path, schema) -> None:
+    table = pa.table({"loc": [f"/{n}" for n in range(len(NASTY))], "cat": NASTY})
+    report = build(out, table, schema, split_by="cat", split_index="each", gzip=False)
+    names = [path.name for path in out.iterdir() if path.name != ".urlset"]
+    # null and the empty text are one value
+    assert len(names) == 2 * (len(NASTY) - 1) == len({name.lower() for name in names})
+    assert {index.path for index in report.indexes} <= set(names)
+    assert sorted(p.name for p in out.parent.iterdir()) == ["out"]
+    assert all(len(name) < 120 and name.isascii() for name in names)
+    assert sorted(locs(out, [s.path for s in report.shards])) == sorted(table["loc"].to_pylist())
+
+
+def test_too_many_values(out: Path, schema) -> None:
+    table, _ = shuffled(200, 50)
+    with pytest.raises(us.DataError, match=r"split by cat.*more than 10 values"):
+        us.build(table, site=SITE, out=out, split_by="cat", max_groups=10)
+    with pytest.raises(us.ConfigError, match="no column"):
+        us.build(table, site=SITE, out=out, split_by="category")
+
+
+def test_hosts(out: Path, schema) -> None:
+    rows = [
+        f"https://{host}/{n}"
+        for n in range(30)
+        for host in ("a.example", "B.example", "münster.de", "a.example:8080")
+    ]
+    options = {"split_by": "@host", "hosts": "any", "max_urls": 20, "site": "https://a.example"}
+    report = build(out, pa.table({"loc": rows}), schema, **options)
+    hosts = ["a.example", "b.example", "xn--mnster-3ya.de"]
+    assert [i.url for i in report.indexes[:3]] == [f"https://{host}/sitemap.xml" for host in hosts]
+    assert report.indexes[3].url == "https://a.example:8080/sitemap.xml"
+    for number, host in enumerate([*hosts, "a.example:8080"]):
+        folder = (out / report.indexes[number].path).parent
+        assert folder.parent == out and (number == 3 or folder.name == host)
+        entries = read_index(folder / "sitemap.xml")
+        assert [e["loc"] for e in entries] == [
+            f"https://{host}/sitemap-{n:05}.xml.gz" for n in (1, 2)
+        ]
+        found = [
+            url["loc"].lower() for path in sorted(folder.glob("*.gz")) for url in read_shard(path)
+        ]
+        assert found == [f"https://{host}/{n}" for n in range(30)]
+    manifest = json.loads((out / ".urlset/manifest.json").read_text())
+    assert manifest["sitemap_url"] == "https://{host}/"
+    assert {shard["host"] for shard in manifest["shards"]} == {*hosts, "a.example:8080"}
+
+
+def test_hosts_with_a_folder_of_their_own_and_rows_of_each_language(out: Path, schema) -> None:
+    table = pa.table({"loc": ["https://de.example/s/1"], "fr": ["https://fr.example/s/1"]})
+    options = {"site": "https://de.example", "hosts": "fr.example", "split_by": "@host"}
+    alternates = {"alternate": {"fr": "fr"}, "lang": "de", "alternate_rows": True}
+    report = build(out, table, schema, sitemap_url="https://{host}/s", **options, **alternates)
+    assert [index.url for index in report.indexes] == [
+        "https://de.example/s/sitemap.xml", "https://fr.example/s/sitemap.xml",
+    ]  # fmt: skip
+    assert read_index(out / "fr.example/sitemap.xml") == [
+        {"loc": "https://fr.example/s/sitemap-00001.xml.gz"}
+    ]
+    assert not [w for w in report.warnings if w.code == "loc.outside_folder"]
+
+
+def test_options_that_do_not_fit(out: Path) -> None:
+    table = pa.table({"loc": ["/a"]})
+    for options in (
+        {"sitemap_url": "https://{host}/"},
+        {"split_by": "@host", "add_sitemap": ["https://a.example/s.xml"]},
+    ):
+        with pytest.raises(us.ConfigError, match=r"@host|each host"):
+            us.build(table, site=SITE, out=out, **options)
+
+
+MEASURE = """
+import os, resource, sys, threading, time
+import pyarrow as pa
+import urlset
+most = 0
+def watch():
+    global most
+    while True:
+        most = max(most, len(os.listdir("/proc/self/fd")))
+        time.sleep(0.005)
+threading.Thread(target=watch, daemon=True).start()
+def batches():
+    for start in range(0, 1_500_000, 10_000):
+        yield pa.record_batch({
+            "loc": [f"/{'x' * 120}-{n}" for n in range(start, start + 10_000)],
+            "cat": [f"v{n * 7919 % 10_000}" for n in range(start, start + 10_000)],
+        })
+schema = pa.schema([("loc", pa.string()), ("cat", pa.string())])
+reader = pa.RecordBatchReader.from_batches(schema, batches())
+report = urlset.build(reader, site=sys.argv[1], out=sys.argv[2], split_by="cat")
+assert (report.urls, len(report.shards)) == (1_500_000, 10_000)
+print(most, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+"""
+
+
+@pytest.mark.slow
+def test_ten_thousand_values_in_any_order(out: Path) -> None:
+    command = [sys.executable, "-c", MEASURE, SITE, str(out)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stderr
+    files, kilobytes = map(int, done.stdout.split())
+    assert files <= 200 and kilobytes <= 512 * 1024
+    assert len(read_shard(out / "sitemap-v1-00001.xml.gz")) == 150
