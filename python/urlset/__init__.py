@@ -1,6 +1,6 @@
 """Catalogs of millions of rows to sitemaps, at the speed at which gzip can write them."""
 
-from typing import TYPE_CHECKING, Any
+import typing
 
 from ._core import __version__
 from .announce import announce  # the function, which imports its modules when it is called
@@ -19,7 +19,7 @@ from .read import read
 from .report import Report
 from .verify import verify
 
-if TYPE_CHECKING:
+if typing.TYPE_CHECKING:
     from .announce import AnnounceReport
 
 __all__ = [
@@ -41,7 +41,7 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> typing.Any:
     if name == "AnnounceReport":
         from .announce.report import AnnounceReport
 

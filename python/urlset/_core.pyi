@@ -4,6 +4,22 @@ from collections.abc import Callable, Sequence
 from os import PathLike
 from typing import Any, final
 
+__all__ = [
+    "Progress",
+    "Stream",
+    "__version__",
+    "address",
+    "build",
+    "choose",
+    "diff_stream",
+    "finding_codes",
+    "look",
+    "peek",
+    "preview",
+    "read_stream",
+    "verify_files",
+]
+
 __version__: str
 
 @final

@@ -203,7 +203,7 @@ class Build:
         except Error as error:
             known = getattr(error, "outcome", None)
             if known is not None:  # which rows were rejected, where they were too many
-                self._add(json.loads(known))
+                self._add(json.loads(known), by_group=False)
             else:
                 self.report.rows += progress.rows
             raise
