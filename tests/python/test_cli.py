@@ -229,7 +229,8 @@ def test_help(tmp_path: Path) -> None:
     ended = urlset("build", "--help", cwd=tmp_path)
     assert (ended.status, ended.err) == (0, "")
     for spec in fields(Options):
-        assert f"--{spec.name.replace('_', '-')}" in ended.out or f"--no-{spec.name}" in ended.out
+        name = spec.name.rstrip("_").replace("_", "-")
+        assert f"--{name}" in ended.out or f"--no-{name}" in ended.out
     assert "Exit status" in ended.out and "200 M URLs in 8 GB" in " ".join(ended.out.split())
     ended = urlset("--version")
     assert ended.out.startswith(f"urlset {package.__version__} (gzip by ")
@@ -240,10 +241,11 @@ def test_help(tmp_path: Path) -> None:
 
 def test_an_option_has_its_twins() -> None:
     """Every field is an option of the command line, a key of TOML, a keyword of Python."""
-    names = {spec.name for spec in fields(Options)}
+    names = {spec.name.rstrip("_") for spec in fields(Options)}
     assert {p.name for p in command.params} - {"inputs", "config", "json_path", "quiet"} == names
     keywords = set(inspect.signature(package.build).parameters)
-    assert typing.get_type_hints(BuildOptions).keys() | {"site", "out"} == names
+    given = {name.rstrip("_") for name in typing.get_type_hints(BuildOptions)}
+    assert given | {"site", "out"} == names
     assert {"source", "site", "out", "config", "on_progress", "options"} == keywords
 
 
@@ -258,6 +260,25 @@ def test_every_option_is_a_key_of_toml(catalog: Path, out: Path) -> None:
         "rejects": "r.csv", "duplicates": "drop", "max_shrink": "90%", "format": "csv",
         "delimiter": ",", "encoding": "utf-8", "max_cell": 1000, "threads": 2, "dry_run": False,
         "loc_template": None,
+        "image": [],
+        "image_separator": None,
+        "alternate": [],
+        "lang": None,
+        "x_default": None,
+        "alternate_rows": False,
+        "alternate_group": None,
+        "lang_column": None,
+        "video": [],
+        "news": [],
+        "news_old": "keep",
+        "for_": None,
+        "split_by": None,
+        "split_index": "one",
+        "max_groups": 10000,
+        "layout": "packed",
+        "index_lastmod": "newest",
+        "changes": None,
+        "verify_staged": False,
     }  # fmt: skip
     assert values.keys() == {spec.name for spec in fields(Options)}
     given = {key.replace("_", "-"): value for key, value in values.items() if value is not None}
