@@ -342,6 +342,12 @@ class Options:
         """The limits of ``for``, or those of the protocol."""
         return PRESETS[self.for_] if self.for_ else Preset()
 
+    def max_bytes_of_preset(self) -> int:
+        """The smaller limit; one beyond that of the protocol stays, and the core refuses it."""
+        if self.max_bytes > MAX_BYTES:
+            return self.max_bytes
+        return min(self.max_bytes, self.preset.max_bytes)
+
     def max_rejects_json(self) -> dict[str, float]:
         """``max_rejects`` as the core reads it."""
         text = str(self.max_rejects).strip()
@@ -404,7 +410,7 @@ class Options:
                 "now": int(time.time()) if self.news_old != "keep" else 0,
             },
             "max_urls": self.max_urls,
-            "max_bytes": min(self.max_bytes, self.preset.max_bytes),
+            "max_bytes": self.max_bytes_of_preset(),
             "max_loc": self.preset.max_loc,
             "split_by": self.split_by,
             "max_groups": self.max_groups,

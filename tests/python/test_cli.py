@@ -241,10 +241,11 @@ def test_help(tmp_path: Path) -> None:
 
 def test_an_option_has_its_twins() -> None:
     """Every field is an option of the command line, a key of TOML, a keyword of Python."""
-    names = {spec.name for spec in fields(Options)}
+    names = {spec.name.rstrip("_") for spec in fields(Options)}
     assert {p.name for p in command.params} - {"inputs", "config", "json_path", "quiet"} == names
     keywords = set(inspect.signature(package.build).parameters)
-    assert typing.get_type_hints(BuildOptions).keys() | {"site", "out"} == names
+    given = {name.rstrip("_") for name in typing.get_type_hints(BuildOptions)}
+    assert given | {"site", "out"} == names
     assert {"source", "site", "out", "config", "on_progress", "options"} == keywords
 
 
@@ -258,8 +259,26 @@ def test_every_option_is_a_key_of_toml(catalog: Path, out: Path) -> None:
         "strict_urls": True, "on_invalid": "fail", "on_bad_field": "reject", "max_rejects": "2%",
         "rejects": "r.csv", "duplicates": "drop", "max_shrink": "90%", "format": "csv",
         "delimiter": ",", "encoding": "utf-8", "max_cell": 1000, "threads": 2, "dry_run": False,
-        "loc_template": None, "layout": "packed", "index_lastmod": "newest", "changes": "ch.csv",
-        "verify_staged": True,
+        "loc_template": None,
+        "image": [],
+        "image_separator": None,
+        "alternate": [],
+        "lang": None,
+        "x_default": None,
+        "alternate_rows": False,
+        "alternate_group": None,
+        "lang_column": None,
+        "video": [],
+        "news": [],
+        "news_old": "keep",
+        "for_": None,
+        "split_by": None,
+        "split_index": "one",
+        "max_groups": 10000,
+        "layout": "packed",
+        "index_lastmod": "newest",
+        "changes": None,
+        "verify_staged": False,
     }  # fmt: skip
     assert values.keys() == {spec.name for spec in fields(Options)}
     given = {key.replace("_", "-"): value for key, value in values.items() if value is not None}

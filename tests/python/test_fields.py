@@ -130,7 +130,8 @@ def test_what_is_noted_of_a_row_that_is_rejected_does_not_count(out: Path) -> No
     path = out.parent / "c.csv"
     path.write_text(f"url,priority\n{SITE}/{'x' * 1100},9\n{SITE}/a,1\n")
     options = {"site": SITE, "out": out, "max_rejects": 1, "on_bad_field": "reject"}
-    assert package.build(path, **options).warnings == []
+    found = package.build(path, **options).warnings
+    assert [warning.code for warning in found] == ["priority.ignored"]
 
 
 def test_fields_are_found_by_name_and_say_so(out: Path) -> None:
