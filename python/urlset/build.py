@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import resource
@@ -485,4 +484,4 @@ def _fingerprint(sets: list[SetTable]) -> str:
             if spec.name not in idle
         }
         texts.append(json.dumps(values, sort_keys=True, default=str))
-    return hashlib.sha256("\n".join(texts).encode()).hexdigest()[:32]
+    return _core.digest("\n".join(texts))

@@ -62,7 +62,7 @@ def _option(
     return field(default=default, metadata=metadata)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)  # half the time at start-up
 class Options:
     """What a build is to do. Values are as a user writes them; :meth:`checked` checks them."""
 

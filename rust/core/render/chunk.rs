@@ -130,6 +130,13 @@ impl Chunk {
     /// The row at hand was written, or it was not: then nothing of it is worth a word.
     #[inline]
     pub fn end_row(&mut self, written: bool) {
+        if !self.row_notes.is_empty() {
+            self.count_row_notes(written);
+        }
+    }
+
+    #[cold]
+    fn count_row_notes(&mut self, written: bool) {
         for code in self.row_notes.drain(..).filter(|_| written) {
             *self.notes.entry(code).or_default() += 1;
         }

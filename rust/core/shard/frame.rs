@@ -37,15 +37,27 @@ pub fn header(namespaces: u8) -> String {
 }
 
 /// Bytes of header and footer.
+#[inline]
 pub fn length(namespaces: u8) -> u64 {
-    let mut length = OPEN.len() + ">\n".len() + FOOTER.len();
-    for (bit, declaration) in NAMESPACES {
-        if namespaces & bit != 0 {
-            length += declaration.len();
-        }
-    }
-    length as u64
+    LENGTHS[usize::from(namespaces & 15)]
 }
+
+/// Bytes of header and footer for each mix of namespaces: asked for with every element.
+const LENGTHS: [u64; 16] = {
+    let mut lengths = [(OPEN.len() + ">\n".len() + FOOTER.len()) as u64; 16];
+    let mut mix = 0;
+    while mix < lengths.len() {
+        let mut i = 0;
+        while i < NAMESPACES.len() {
+            if mix & NAMESPACES[i].0 as usize != 0 {
+                lengths[mix] += NAMESPACES[i].1.len() as u64;
+            }
+            i += 1;
+        }
+        mix += 1;
+    }
+    lengths
+};
 
 #[cfg(test)]
 mod tests {

@@ -46,6 +46,11 @@ pub struct SetEntry {
     pub shards: usize,
 }
 
+/// A digest as [`ShardEntry::digest`] has it.
+pub fn digest(bytes: &[u8]) -> String {
+    blake3::hash(bytes).to_hex()[..32].to_owned()
+}
+
 /// The text of the newest lastmod of a shard.
 pub fn newest_text(newest: Order) -> Option<String> {
     (newest != NO_LASTMOD).then(|| order_text(newest))
