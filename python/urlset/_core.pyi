@@ -39,7 +39,7 @@ class Progress:
 
 def build(
     config_json: str,
-    sources: Sequence[tuple[str, Any]],
+    sources: Sequence[tuple[str, Any, Sequence[tuple[int, int]]]],
     folder: str | PathLike[str],
     rejects: str | PathLike[str],
     progress: Progress,

@@ -191,7 +191,7 @@ class Build:
         try:
             text = _core.build(
                 json.dumps(options.core_json()),
-                [(feed.name, feed.stream) for feed in inputs],
+                [(feed.name, feed.stream, feed.gaps) for feed in inputs],
                 publication.staging,
                 rejects,
                 progress,

@@ -46,6 +46,8 @@ class Feed:
         stream: an object with ``__arrow_c_stream__``; None for a CSV file of that name.
         rows: how many there are, where that is known at once.
         size: bytes of a CSV file, 0 where unknown.
+        gaps: where the stream lacks rows that ``where`` leaves out: before which of its rows, and
+            how many.
         close: to be called when the core has read it; raises what the core could not see.
     """
 
@@ -53,6 +55,7 @@ class Feed:
     stream: ArrowStream | None = None
     rows: int | None = None
     size: int = 0
+    gaps: tuple[tuple[int, int], ...] = ()
     close: Callable[[], None] = lambda: None
 
 
@@ -301,10 +304,70 @@ def _scan(data: pads.Dataset, name: str, options: Options) -> Feed:
         scan_options["fragment_scan_options"] = pads.ParquetFragmentScanOptions(
             pre_buffer=False, use_buffered_stream=True, buffer_size=1 << 16
         )
+    rows = data.count_rows()
+    gaps: list[tuple[int, int]] = []
+    if options.where and scan_options:
+        data, gaps = _prune(data, options)
     scanner = data.scanner(
         columns=columns, batch_size=32_768, batch_readahead=2, fragment_readahead=1, **scan_options
     )
-    return Feed(name, scanner.to_reader(), rows=data.count_rows())
+    return Feed(name, scanner.to_reader(), rows=rows, gaps=tuple(gaps))
+
+
+def _prune(
+    data: pads.FileSystemDataset, options: Options
+) -> tuple[pads.FileSystemDataset, list[tuple[int, int]]]:
+    """The dataset without the row groups that ``where`` leaves out by their statistics.
+
+    Which rows of a row group are left out is the core's business; here only whole groups are, and
+    where they were is told, so that rows keep their numbers and are counted.
+    """
+    import pyarrow.dataset as pads
+
+    condition = None
+    for filter in options.filters_json():
+        part = _condition(data.schema, filter)
+        if part is not None:
+            condition = part if condition is None else condition & part
+    if condition is None:
+        return data, []
+    fragments, gaps, given, missing = [], [], 0, 0
+    for fragment in data.get_fragments():
+        kept = fragment.subset(filter=condition, schema=data.schema)
+        wanted = {group.id for group in kept.row_groups}
+        for group in fragment.row_groups:
+            if group.id not in wanted:
+                missing += group.num_rows
+                continue
+            if missing:
+                gaps.append((given, missing))
+            given, missing = given + group.num_rows, 0
+        if wanted:
+            fragments.append(kept)
+    if missing:
+        gaps.append((given, missing))
+    return pads.FileSystemDataset(fragments, data.schema, data.format, data.filesystem), gaps
+
+
+def _condition(schema: pa.Schema, filter: dict[str, object]) -> Any:
+    """A condition as pyarrow has it; None where its types might judge otherwise than the core."""
+    import pyarrow as pa
+    import pyarrow.dataset as pads
+
+    column, value = str(filter["column"]), str(filter["value"])
+    if column not in schema.names or filter["negate"] or not value:
+        return None
+    type = schema.field(column).type
+    if pa.types.is_dictionary(type):
+        type = type.value_type
+    if pa.types.is_string(type) or pa.types.is_large_string(type):
+        return pads.field(column) == value
+    if pa.types.is_boolean(type):
+        known = {"true": True, "1": True, "false": False, "0": False}.get(value.lower())
+        return None if known is None else pads.field(column) == known
+    if pa.types.is_integer(type) and value.lstrip("-").isdecimal() and len(value) < 16:
+        return pads.field(column) == int(value)
+    return None
 
 
 def _ipc_feed(path: str, options: Options) -> Feed:

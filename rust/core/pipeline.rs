@@ -309,6 +309,11 @@ impl Worker<'_> {
                 let end = render_csv(&block, &work.input.plan, masks, &mut renderer, &mut chunk);
                 (Some(block), end)
             }
+            Batch::Skipped(rows) => {
+                chunk.rows += rows;
+                chunk.filtered += rows;
+                (None, End::Clean)
+            }
             Batch::Arrow(rows) => {
                 for (number, row) in (rows.start..rows.end).enumerate() {
                     renderer.render(&rows.row(row), number as u32, &mut chunk);
@@ -662,6 +667,7 @@ pub fn preview(config: &Config, mut source: Box<dyn Source>, most: usize) -> Res
                 return Err(error.at_row(chunk.rows + 1));
             }
         }
+        Some(Batch::Skipped(_)) => {}
         Some(Batch::Arrow(rows)) => {
             for (number, row) in (rows.start..rows.end).take(1_000).enumerate() {
                 renderer.render(&rows.row(row), number as u32, &mut chunk);

@@ -86,22 +86,30 @@ fn stream(object: &Bound<'_, PyAny>, name: &str, rows: usize) -> PyResult<Stream
     Stream::new(name, stream, rows).map_err(|e| exception(object.py(), &e))
 }
 
+/// The name of an input, the object whose stream it is, and where the stream lacks rows.
+type Input<'py> = (String, Option<Bound<'py, PyAny>>, Vec<(u64, u64)>);
+
 /// A CSV file, or the stream of an object.
 fn source(
     config: &Config,
     name: &str,
     object: Option<Bound<'_, PyAny>>,
+    gaps: Vec<(u64, u64)>,
 ) -> PyResult<Box<dyn Source>> {
     Ok(match object {
         None => Box::new(csv(config, name)),
-        Some(object) => Box::new(stream(&object, name, config.batch_bytes.div_ceil(256))?),
+        Some(object) => {
+            let rows = config.batch_bytes.div_ceil(256);
+            Box::new(stream(&object, name, rows)?.with_gaps(gaps))
+        }
     })
 }
 
 /// Runs the pipeline over the sources and stages the shards in `folder`.
 ///
-/// `sources` are `(name, None)` for a CSV file and `(name, object)` for an object with
-/// `__arrow_c_stream__`. `encoder` compresses a buffer to a gzip file; an integer is a level of
+/// `sources` are `(name, None, [])` for a CSV file and `(name, object, gaps)` for an object with
+/// `__arrow_c_stream__`; a gap `(row, rows)` says that before a row of the stream rows are missing
+/// that the filters leave out. `encoder` compresses a buffer to a gzip file; an integer is a level of
 /// libdeflate; without it files stay plain. `live` is JSON, by path: digest and compressed_bytes.
 /// `tick` is called about ten times a second. Returns the outcome as JSON.
 #[pyfunction]
@@ -110,7 +118,7 @@ fn source(
 pub fn build(
     py: Python<'_>,
     config_json: &str,
-    sources: Vec<(String, Option<Bound<'_, PyAny>>)>,
+    sources: Vec<Input<'_>>,
     folder: std::path::PathBuf,
     rejects: std::path::PathBuf,
     progress: &Progress,
@@ -121,7 +129,7 @@ pub fn build(
     let config = config(py, config_json)?;
     let sources = sources
         .into_iter()
-        .map(|(name, object)| source(&config, &name, object))
+        .map(|(name, object, gaps)| source(&config, &name, object, gaps))
         .collect::<PyResult<Vec<_>>>()?;
     let encoder: Option<Box<dyn Encoder>> = match encoder {
         None => None,
@@ -212,7 +220,7 @@ pub fn preview(
     most: usize,
 ) -> PyResult<String> {
     let config = config(py, config_json)?;
-    let source = source(&config, name, object)?;
+    let source = source(&config, name, object, Vec::new())?;
     let preview =
         py.detach(|| pipeline::preview(&config, source, most)).map_err(|e| exception(py, &e))?;
     serde_json::to_string(&preview).map_err(|e| PyValueError::new_err(e.to_string()))

@@ -431,3 +431,34 @@ def test_pandas_with_gaps(out: Path) -> None:
     frame = pd.DataFrame({"url": [f"{SITE}/1", f"{SITE}/2"], "lastmod": [1_700_000_000, None]})
     package.build(frame, site=SITE, out=out, lastmod_epoch="seconds")
     assert [e.get("lastmod") for e in read_set(out)] == ["2023-11-14T22:13:20Z", None]
+
+
+@pytest.mark.parametrize("where", ["kind=b", "n=7", "live=true", "kind=none", "kind!=b"])
+def test_where_skips_row_groups_and_rows_keep_their_numbers(tmp_path: Path, where: str) -> None:
+    """Row groups that a condition leaves out are not read; the report is that of a full read."""
+    count = 1_000
+    table = pa.table(
+        {
+            "url": [f"{SITE}/{i}" if i % 97 else "ftp://bad.example/x" for i in range(count)],
+            "kind": ["abc"[i * 3 // count] for i in range(count)],
+            "n": [i // 100 for i in range(count)],
+            "live": [400 <= i < 650 for i in range(count)],
+        }
+    )
+    pq.write_table(table, tmp_path / "rows.parquet", row_group_size=100)
+    options = {"site": SITE, "where": [where], "max_rejects": 100}
+    reports, rejects = [], []
+    for source in (tmp_path / "rows.parquet", table):
+        out = tmp_path / f"out{len(reports)}"
+        try:
+            report = package.build(source, out=out, **options)
+            shards = [shard.digest for shard in report.shards]
+            reports.append((report.rows, report.urls, report.filtered, report.rejected, shards))
+        except DataError as error:
+            reports.append(error.code)
+        path = out / ".urlset/rejects.csv"
+        lines = path.read_text().splitlines() if path.exists() else []
+        rejects.append([line.split(",")[1] for line in lines[1:]])
+    assert reports[0] == reports[1]
+    assert rejects[0] == rejects[1]
+    assert where in ("kind=none",) or rejects[0]

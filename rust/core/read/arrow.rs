@@ -1,5 +1,6 @@
 //! An Arrow C stream as a source: Parquet, IPC, JSON Lines, Polars, DuckDB, pandas, all arrive so.
 
+use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -23,6 +24,10 @@ pub struct Stream {
     rest: Option<(Arc<Vec<Reader>>, usize, usize)>,
     /// rows that one renderer takes at once
     rows: usize,
+    /// where rows are missing that the filters leave out: before which row of the stream, how many
+    gaps: VecDeque<(u64, u64)>,
+    /// rows of the stream given out
+    given: u64,
 }
 
 impl Stream {
@@ -35,7 +40,24 @@ impl Stream {
         let name = name.into();
         let reader =
             RecordBatchStreamReader::try_new(stream).map_err(|e| broken(&e).in_input(&name))?;
-        Ok(Stream { name, reader, slots: Vec::new(), rest: None, rows: rows.max(1) })
+        Ok(Stream {
+            name,
+            reader,
+            slots: Vec::new(),
+            rest: None,
+            rows: rows.max(1),
+            gaps: VecDeque::new(),
+            given: 0,
+        })
+    }
+}
+
+impl Stream {
+    /// The same stream, which lacks rows that the filters leave out: for each gap the row of the
+    /// stream before which it lies, and how many rows it has, in their order.
+    pub fn with_gaps(mut self, gaps: Vec<(u64, u64)>) -> Stream {
+        self.gaps = gaps.into();
+        self
     }
 }
 
@@ -68,8 +90,14 @@ impl Source for Stream {
 
     fn next(&mut self, _spare: Vec<u8>) -> Result<Option<Batch>> {
         loop {
+            if self.gaps.front().is_some_and(|&(at, _)| at <= self.given) {
+                return Ok(self.gaps.pop_front().map(|(_, rows)| Batch::Skipped(rows)));
+            }
             if let Some((columns, start, end)) = self.rest.take() {
-                let stop = end.min(start + self.rows);
+                let before_gap = self.gaps.front().map_or(u64::MAX, |&(at, _)| at - self.given);
+                let most = self.rows.min(usize::try_from(before_gap).unwrap_or(usize::MAX));
+                let stop = end.min(start.saturating_add(most));
+                self.given += (stop - start) as u64;
                 if stop < end {
                     self.rest = Some((columns.clone(), stop, end));
                 }

@@ -18,6 +18,8 @@ pub enum Batch {
     Csv(block::Block),
     /// Some rows of an Arrow record batch.
     Arrow(arrow::Rows),
+    /// So many rows that a filter was seen to leave out before they were read.
+    Skipped(u64),
 }
 
 /// Something that gives rows.
