@@ -176,7 +176,7 @@ def test_a_hostile_server_does_not_reach_the_terminal(site, engine):
 
 def test_no_key_in_ps(site, engine, tmp_path):
     """Neither the arguments nor the title of the process hold a key while it works."""
-    engine.says(Reply(delay=2))
+    engine.says(Reply(delay=5))
     process = subprocess.Popen(
         [
             sys.executable,
