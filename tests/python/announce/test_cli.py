@@ -195,7 +195,10 @@ def test_no_key_in_ps(site, engine, tmp_path):
     while not engine.asked:
         time.sleep(0.01)
     listing = subprocess.run(
-        ["ps", "-o", "args=", "-p", str(process.pid)], capture_output=True, text=True, check=True
+        ["ps", "-ww", "-o", "args=", "-p", str(process.pid)],
+        capture_output=True,
+        text=True,
+        check=True,
     )
     out, err = process.communicate(timeout=30)
     assert "announce" in listing.stdout
