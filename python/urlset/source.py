@@ -5,8 +5,9 @@ from __future__ import annotations
 import glob
 import json
 import os
+import re
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
@@ -394,29 +395,10 @@ def _ipc_feed(path: str, options: Options) -> Feed:
 
 #: bytes of JSON Lines from which the types of the columns are told
 JSONL_HEAD = 4 << 20
-
-
-class _Again:
-    """A binary stream whose first bytes were read already."""
-
-    def __init__(self, head: bytes, rest: Any) -> None:
-        self._head = memoryview(head)
-        self._rest = rest
-        self.closed = False
-
-    def readable(self) -> bool:
-        return True
-
-    def read(self, size: int = -1) -> bytes:
-        if self._head and size >= 0:
-            taken, self._head = self._head[:size], self._head[size:]
-            return bytes(taken)
-        head, self._head = bytes(self._head), self._head[:0]
-        rest: bytes = self._rest.read(size) if size >= 0 else self._rest.read()
-        return head + rest
-
-    def close(self) -> None:
-        self.closed = True
+#: bytes of JSON Lines parsed at once
+JSONL_BLOCK = 1 << 20
+#: bytes of one line; a file without line breaks is refused there
+JSONL_LINE = 64 << 20
 
 
 def _jsonl_feed(file: Any, name: str, options: Options) -> Feed:
@@ -441,8 +423,40 @@ def _jsonl_feed(file: Any, name: str, options: Options) -> Feed:
             explicit_schema=pa.schema([_jsonl_type(field, pa) for field in columns]),
             unexpected_field_behavior="ignore",
         )
-        read = pajson.ReadOptions(block_size=1 << 20)
-        return Feed(name, pajson.open_json(_Again(head, stream), read, parse))
+        batches = _jsonl_batches(head, stream, parse)
+        return Feed(name, pa.RecordBatchReader.from_batches(parse.explicit_schema, batches))
+
+
+def _jsonl_batches(head: bytes, stream: Any, parse: Any) -> Iterator[pa.RecordBatch]:
+    """The rows of whole lines, block by block.
+
+    pyarrow's own streaming reader reads ahead in threads that still call back into Python when
+    the process ends after damaged input, and then end it with SIGABRT.
+    """
+    import pyarrow as pa
+    from pyarrow import json as pajson
+
+    row, rest, more = 0, b"", head
+    while more:
+        data = rest + more
+        more = stream.read(JSONL_BLOCK)
+        end = data.rfind(b"\n") + 1 if more else len(data)
+        block, rest = data[:end], data[end:]
+        if len(rest) > JSONL_LINE:
+            raise pa.ArrowInvalid(f"a line of over {JSONL_LINE >> 20} MiB after row {row:,}")
+        if not block.strip():
+            continue
+        # a block at once, whatever its size
+        at_once = pajson.ReadOptions(use_threads=False, block_size=len(block))
+        try:
+            table = pajson.read_json(pa.BufferReader(block), at_once, parse)
+        except pa.ArrowInvalid as error:
+            # pyarrow counts from 0, and from the start of the block
+            found = re.search(r"in row (\d+)", str(error))
+            where = f"in row {row + int(found[1]) + 1}" if found else f"after row {row}"
+            raise pa.ArrowInvalid(re.sub(r" in row \d+", "", str(error)) + f" {where}") from None
+        row += table.num_rows
+        yield from table.to_batches()
 
 
 def _jsonl_type(field: pa.Field, pa: Any) -> pa.Field:

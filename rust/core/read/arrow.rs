@@ -66,7 +66,10 @@ fn broken(error: &ArrowError) -> Error {
         ArrowError::CDataInterface(text) => text.clone(),
         other => other.to_string(),
     };
-    let text = text.lines().next().unwrap_or_default().to_owned();
+    let text = text.lines().next().unwrap_or_default();
+    // what arrow-rs and pyarrow put around the producer's own words
+    let text = text.split_once("Producer error: ").map_or(text, |(_, said)| said);
+    let text = text.split_once(" Detail: Python exception").map_or(text, |(said, _)| said);
     Error::input("input.damaged", format!("cannot be read further: {text}"))
 }
 
