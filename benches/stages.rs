@@ -16,7 +16,7 @@ use urlset_core::render::chunk::{Buffers, Chunk};
 use urlset_core::render::plan::Plan;
 use urlset_core::render::row::{Renderer, Rules};
 use urlset_core::shard::gzip::{Encoder, Libdeflate};
-use urlset_core::shard::packer::{Limits, Packer, Shard};
+use urlset_core::shard::packer::{Limits, Packer, Piece, Shard};
 use urlset_core::simd::csv_masks;
 use urlset_core::write::Sink;
 use urlset_core::write::manifest::ShardEntry;
@@ -61,7 +61,7 @@ fn rows() -> String {
 struct Nothing;
 
 impl Sink for Nothing {
-    fn write(&self, shard: Shard, _: &mut Vec<u8>) -> urlset_core::Result<ShardEntry> {
+    fn write(&self, shard: Shard) -> urlset_core::Result<ShardEntry> {
         Ok(ShardEntry {
             set: None,
             number: shard.number,
@@ -150,8 +150,16 @@ fn stages(c: &mut Criterion) {
     group.bench_function("digest", |b| b.iter(|| blake3::hash(black_box(&xml))));
     group.bench_function("gzip, libdeflate 1", |b| {
         let encoder = Libdeflate::new(1).unwrap();
-        let mut buffer = xml.clone();
-        b.iter(|| encoder.encode(&mut buffer).unwrap().as_ref().as_ref().len());
+        b.iter(|| {
+            let mut pieces = std::iter::once(Piece::Chunk(chunk.clone(), 0..chunk.bytes.len()));
+            let mut length = 0;
+            let output = &mut |packed: &[u8]| {
+                length += packed.len();
+                Ok(())
+            };
+            encoder.encode(&mut pieces, output).unwrap();
+            length
+        });
     });
     let path = std::env::temp_dir().join(format!("urlset-stages-{}.csv", std::process::id()));
     std::fs::write(&path, [HEADER.as_bytes(), text].concat()).unwrap();

@@ -264,13 +264,12 @@ struct Worker<'r> {
 
 impl Worker<'_> {
     fn work(mut self) {
-        let mut buffer = Vec::new();
         let mut masks = Vec::new();
         loop {
             // shards first
             match self.shards.try_recv() {
                 Ok(shard) => {
-                    self.write(shard, &mut buffer);
+                    self.write(shard);
                     continue;
                 }
                 Err(TryRecvError::Disconnected) => return,
@@ -278,7 +277,7 @@ impl Worker<'_> {
             }
             select! {
                 recv(self.shards) -> shard => match shard {
-                    Ok(shard) => self.write(shard, &mut buffer),
+                    Ok(shard) => self.write(shard),
                     Err(_) => return,
                 },
                 recv(self.work) -> work => match work {
@@ -289,11 +288,11 @@ impl Worker<'_> {
         }
     }
 
-    fn write(&self, mut shard: Shard, buffer: &mut Vec<u8>) {
+    fn write(&self, mut shard: Shard) {
         let written = if self.progress.stop.load(Ordering::Relaxed) {
             Err(Error::cancelled())
         } else {
-            shard.load().and_then(|()| self.sink.write(shard, buffer))
+            shard.load().and_then(|()| self.sink.write(shard))
         };
         self.progress.shards.fetch_add(1, Ordering::Relaxed);
         // the collector may have left with an error of its own
