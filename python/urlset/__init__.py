@@ -2,8 +2,8 @@
 
 import sys
 import typing
-from importlib import import_module
-from types import ModuleType
+from importlib import import_module as _import_module
+from types import ModuleType as _ModuleType
 
 from ._core import __version__
 from .errors import (
@@ -54,19 +54,19 @@ _MODULES = {
 }
 
 
-class _Package(ModuleType):
+class _Package(_ModuleType):
     """The package, whose functions go by the names of the modules that they stand in."""
 
     def __getattr__(self, name: str) -> typing.Any:
         if name not in _MODULES:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        value = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+        value = getattr(_import_module(f"{__name__}.{_MODULES[name]}"), name)
         setattr(self, name, value)
         return value
 
     def __setattr__(self, name: str, value: object) -> None:
         # an import binds a module to its name here, where the function belongs
-        if not (name in _MODULES and isinstance(value, ModuleType)):
+        if not (name in _MODULES and isinstance(value, _ModuleType)):
             super().__setattr__(name, value)
 
     def __dir__(self) -> list[str]:
