@@ -6,13 +6,12 @@ use std::hint::black_box;
 use std::sync::Arc;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use crossbeam_channel::bounded;
 use urlset_core::config::Config;
 use urlset_core::pipeline::{Progress, run};
 use urlset_core::read::cell::{ColumnKind, Columns};
 use urlset_core::read::csv::{Csv, CsvOptions, CsvRow};
 use urlset_core::read::scan::{Format, NO_SLOT, Scanner, Span};
-use urlset_core::render::chunk::{Buffers, Chunk};
+use urlset_core::render::chunk::{Chunk, Pool};
 use urlset_core::render::plan::Plan;
 use urlset_core::render::row::{Renderer, Rules};
 use urlset_core::shard::gzip::{Encoder, Libdeflate};
@@ -121,10 +120,10 @@ fn stages(c: &mut Criterion) {
             }
         });
     });
-    let (pool, back) = bounded::<Buffers>(1);
+    let pool = Pool::default();
     group.bench_function("render rows", |b| {
         b.iter(|| {
-            let mut chunk = Chunk::new(back.try_recv().unwrap_or_default(), pool.clone());
+            let mut chunk = Chunk::new(&pool);
             let mut renderer = Renderer::new(&rules, &plan);
             for (number, spans) in cells.iter().enumerate() {
                 renderer.render(&CsvRow { text, spans }, number as u32, &mut chunk);
@@ -132,7 +131,7 @@ fn stages(c: &mut Criterion) {
             black_box(chunk.entries.len());
         });
     });
-    let mut chunk = Chunk::new(Buffers::default(), pool.clone());
+    let mut chunk = Chunk::new(&pool);
     let mut renderer = Renderer::new(&rules, &plan);
     for (number, spans) in cells.iter().enumerate() {
         renderer.render(&CsvRow { text, spans }, number as u32, &mut chunk);
