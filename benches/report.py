@@ -191,7 +191,8 @@ def document(told: list[Told]) -> str:
         parts.append("Versions: " + "; ".join(versions) + "." + maker)
     if "memory" in by_bench:
         parts += ["### Memory", _origin(by_bench["memory"]), memory_table(by_bench["memory"])]
-    for bench, title in (("duplicates", "Duplicates"), ("publish", "Publication")):
+    titles = {"duplicates": "Duplicates", "publish": "Publication", "checks": "Checks"}
+    for bench, title in titles.items():
         if bench in by_bench:
             parts += [f"### {title}", _origin(by_bench[bench]), by_bench[bench]["says"]]
     return "\n\n".join(parts)
