@@ -261,11 +261,12 @@ def _summary(report: Report, *, dry_run: bool) -> None:
     for warning in report.warnings:
         say(f"  {warning.count:,} {warning.message} [{warning.code}]")
     size = sum(shard.compressed_bytes for shard in report.shards)
+    written = f"{size / 1e6:,.1f} MB" if size >= 1e6 else f"{size / 1e3:,.1f} kB"
     kept = sum(not shard.changed for shard in report.shards)
     unchanged = f", {kept:,} of them unchanged" if kept else ""
     indexes = len(report.indexes)
     several = f" in {indexes} indexes" if indexes > 1 else ""
-    say(f"{_count(len(report.shards), 'sitemap')}{unchanged}, {size / 1e6:,.1f} MB{several}")
+    say(f"{_count(len(report.shards), 'sitemap')}{unchanged}, {written}{several}")
     for index in report.indexes[1:MOST_INDEXES]:
         say(f"  {one_line(index.url)}")
     if indexes > MOST_INDEXES:
