@@ -45,7 +45,7 @@ def stop(args: list[object], number: int, *, send: bytes = b"", wait: float = 1.
     assert process.poll() is None, process.stderr.read()
     started = time.monotonic()
     process.send_signal(number)
-    status = process.wait(10)
+    status = process.wait(60)
     seconds = time.monotonic() - started
     out, err = process.stdout.read(), process.stderr.read()
     process.stdin.close()
