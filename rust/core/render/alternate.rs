@@ -3,9 +3,9 @@
 use std::mem::take;
 use std::ops::Range;
 
+use super::block::{Bad, Rejected, bad, shown};
 use super::chunk::Chunk;
 use super::class::trim;
-use super::extend::{Bad, Rejected, bad, shown};
 use super::hreflang;
 use super::plan::{Alternates, Plan};
 use super::row::Rules;
@@ -222,9 +222,11 @@ impl Links {
     /// once, escaped. What is not allowed as a loc (another host) is counted.
     pub fn others(&self, loc: &[u8], chunk: &mut Chunk) -> Vec<&[u8]> {
         let mut others: Vec<&[u8]> = Vec::new();
-        for link in &self.list {
+        for (place, link) in self.list.iter().enumerate() {
             let href = &self.text[link.href.clone()];
-            if href == loc || others.contains(&href) {
+            // two languages may have one address
+            let seen = |other: &Link| self.text[other.href.clone()] == *href;
+            if href == loc || self.list[..place].iter().any(seen) {
                 continue;
             }
             if link.own {
