@@ -79,7 +79,7 @@ def legal(char: str) -> bool:
         code in (0x9, 0xA, 0xD)
         or 0x20 <= code <= 0xD7FF
         or 0xE000 <= code <= 0xFFFD
-        or 0x10000 <= code
+        or code >= 0x10000
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from collections import Counter
 from pathlib import Path
@@ -12,13 +13,97 @@ import pytest
 import urlset as us
 from conftest import SHARED, SITE
 from extension_model import (
-    CHANGEFREQ, DATES, INFO, LANGUAGES, PRIORITY, RELATED, SIMPLE, Entry, Notes, alternates, entry,
+    CHANGEFREQ,
+    DATES,
+    INFO,
+    LANGUAGES,
+    PRIORITY,
+    RELATED,
+    SIMPLE,
+    Entry,
+    Notes,
+    alternates,
+    entry,
     is_empty,
-)  # fmt: skip
+)
 from extensions import namespaces, read_urls
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from lxml import etree
+
+FRAME = (
+    '<?xml version="1.0" encoding="UTF-8"?>\n'
+    '<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
+    ' xmlns:image="http://www.google.com/schemas/sitemap-image/1.1"'
+    ' xmlns:xhtml="http://www.w3.org/1999/xhtml">\n</urlset>\n'
+)
+LANGUAGES_OF_PAGE = ["de", "fr", "es", "it", "nl", "pl", "pt", "sv"]
+
+
+def written(row: dict[str, str]) -> str:
+    """A row with images and alternates as the protocol wants it, letter by letter."""
+    pictures = "".join(
+        f"<image:image><image:loc>{row[f'image_{n}']}</image:loc></image:image>" for n in range(3)
+    )
+    links = "".join(
+        f'<xhtml:link rel="alternate" hreflang="{code}" href="{row[code]}"/>'
+        for code in LANGUAGES_OF_PAGE
+    )
+    return f"<url><loc>{row['loc']}</loc>{pictures}{links}</url>\n"
+
+
+@pytest.mark.parametrize("more", [0, 1])
+def test_50_mib_with_extensions(tmp_path: Path, out: Path, more: int) -> None:
+    """The bytes close the shard, long before 50,000 URLs do, at the last byte there is."""
+    rows: list[dict[str, str]] = []
+    room = 52_428_800 - len(FRAME)
+    while True:
+        number = len(rows)
+        row = {"loc": f"{SITE}/de/{number}-{'x' * (number % 700)}"}
+        row |= {f"image_{n}": f"https://cdn.example/{number}-{n}.jpg" for n in range(3)}
+        row |= {code: f"{SITE}/{code}/{number}-{'y' * 200}" for code in LANGUAGES_OF_PAGE}
+        row["de"] = row["loc"]
+        size = len(written(row))
+        if room < 2 * size + 2_000:  # the last row takes what is left
+            last = {**row, "image_0": f"https://cdn.example/{'z' * 1_000}"}
+            spare = room - len(written(last)) + more
+            assert 0 <= spare < 8 * 1_700
+            for code in LANGUAGES_OF_PAGE[1:]:
+                part = min(spare, 1_700)
+                last[code] += "w" * part
+                spare -= part
+            assert spare == 0 and room + more == len(written(last))
+            rows += [last, row]
+            break
+        rows.append(row)
+        room -= size
+    with (tmp_path / "c.csv").open("w", newline="") as file:
+        writer = csv.DictWriter(file, rows[0])
+        writer.writeheader()
+        writer.writerows(rows)
+    report = us.build(
+        tmp_path / "c.csv",
+        site=SITE,
+        out=out,
+        image=[f"image_{n}" for n in range(3)],
+        alternate={code: code for code in LANGUAGES_OF_PAGE},
+        gzip=False,
+    )
+    count = len(rows) - 1 - more
+    assert count < 40_000 and report.urls == len(rows)
+    assert [shard.urls for shard in report.shards] == [count, 1 + more]
+    header, footer = FRAME[:-10], FRAME[-10:]
+    for path, part in zip(
+        sorted(out.glob("sitemap-*.xml")), (rows[:count], rows[count:]), strict=True
+    ):
+        assert path.read_text() == header + "".join(map(written, part)) + footer
+    sizes = [(out / shard.path).stat().st_size for shard in report.shards]
+    assert sizes == [shard.bytes for shard in report.shards]
+    if more:
+        assert sizes[0] < 52_428_800 < sizes[0] + len(written(rows[count]))
+    else:
+        assert sizes[0] == 52_428_800
+
 
 SEPARATOR = "|"
 #: what else a build tells; its own rules have tests of their own
@@ -102,7 +187,7 @@ def rows(draw: st.DrawFn) -> dict[str, Any]:
                 "key": one_of([None, " ", "A", "A", "A"]),
                 "code": one_of(["de", "DE", "en-GB", "fr", "x-default", "en_US", "", None]),
             }
-        )  # fmt: skip
+        )
     )
     for video in filter(None, row["videos"] or ()):
         for tag in ("content_loc", "player_loc"):
