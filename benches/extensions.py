@@ -8,7 +8,6 @@ Both write about as many bytes: a row with 3 images and 8 alternates is some ele
 from __future__ import annotations
 
 import argparse
-import json
 import shutil
 import sys
 from dataclasses import dataclass, field
