@@ -79,10 +79,14 @@ def test_values_are_safe_names(out: Path, schema) -> None:
 
 def test_too_many_values(out: Path, schema) -> None:
     table, _ = shuffled(200, 50)
-    with pytest.raises(us.DataError, match=r"split by cat.*more than 10 values"):
+    with pytest.raises(us.DataError, match=r'split by "cat".*more than 10 values'):
         us.build(table, site=SITE, out=out, split_by="cat", max_groups=10)
     with pytest.raises(us.ConfigError, match="no column"):
         us.build(table, site=SITE, out=out, split_by="category")
+    hostile = table.rename_columns(["loc", "c\n\x1b[31m"])
+    with pytest.raises(us.DataError) as caught:
+        us.build(hostile, site=SITE, out=out, split_by="c\n\x1b[31m", max_groups=10)
+    assert caught.value.code == "split.too_many" and str(caught.value).isprintable()
 
 
 def test_stable_as_if_each_value_were_built_alone(tmp_path: Path, out: Path, schema) -> None:

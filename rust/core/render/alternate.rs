@@ -13,6 +13,9 @@ use crate::read::cell::{Cell, Row};
 use crate::read::json::Json;
 use crate::read::value::{Value, is_json};
 
+/// Alternates of a page at most; there are fewer pairs of language and country in use.
+pub(super) const MOST: usize = 1_000;
+
 /// The names of the fields of a struct that is an alternate.
 const CODE: [&str; 5] = ["hreflang", "lang", "language", "locale", "code"];
 const HREF: [&str; 4] = ["href", "url", "loc", "link"];
@@ -168,6 +171,10 @@ impl Links {
         }
         if self.find(code).is_some() {
             return at.bad("alternate.duplicate", "one language has two URLs", code, chunk);
+        }
+        if self.list.len() == MOST {
+            chunk.note("alternate.over_1000");
+            return Ok(());
         }
         let start = self.text.len();
         self.text.extend_from_slice(code);

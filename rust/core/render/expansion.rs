@@ -4,6 +4,7 @@ use super::address::host_of;
 use super::chunk::{Chunk, Entry};
 use super::plan::Split;
 use super::row::{Element, OPEN, Renderer, border, hash};
+use crate::config::MAX_BYTES;
 use crate::shard::frame;
 
 impl Renderer<'_> {
@@ -22,7 +23,9 @@ impl Renderer<'_> {
         let open = element.loc.start - start;
         for href in self.links.others(&loc, chunk) {
             let len = open + href.len() + tail.len();
-            if len as u64 + frame > self.rules.max_bytes {
+            // all of them are the square of what the row holds: they must not fill the memory
+            let together = (chunk.bytes.len() - start + len) as u64;
+            if len as u64 + frame > self.rules.max_bytes || together > MAX_BYTES {
                 chunk.note("alternate.not_a_row");
                 continue;
             }

@@ -99,7 +99,7 @@ impl Splitter {
         let number = self.groups.len();
         if number == self.max_groups {
             let message = format!(
-                "split by {}: there are more than {} values (--max-groups); is it the right column?",
+                "split by {:?}: there are more than {} values (--max-groups); is it the right column?",
                 self.column, self.max_groups
             );
             return Err(Error::new(Kind::Data, "split.too_many", message));
