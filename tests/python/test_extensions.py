@@ -290,7 +290,9 @@ def expected(table: list[dict[str, Any]], mode: str) -> tuple[list[Entry], Notes
 USED = {"images": "image", "alternates": "xhtml", "videos": "video", "news": "news"}
 
 
-def check(folder: Path, table: list[dict[str, Any]], mode: str, size: int, batch: int) -> None:
+def check(
+    folder: Path, table: list[dict[str, Any]], mode: str, size: int, batch: int, layout: str
+) -> None:
     if mode == "group":  # the rows of a key stand together; each such run has a key of its own
         for number, row in enumerate(table):
             if row["key"] == "A":
@@ -303,6 +305,7 @@ def check(folder: Path, table: list[dict[str, Any]], mode: str, size: int, batch
     config.write_text(COLUMNS + MODES[mode])
     out = folder / "out"
     options: dict[str, Any] = {"config": config, "out": out, "max_urls": size, "gzip": False}
+    options["layout"] = layout
     if not wanted:
         with pytest.raises(us.DataError):
             us.build(source, **options)
@@ -345,9 +348,14 @@ def test_rows_with_everything(tmp_path: Path, mode: str, examples: int) -> None:
         database=None,
         suppress_health_check=list(HealthCheck),
     )
-    @given(st.lists(rows(), min_size=1, max_size=8), st.integers(1, 5), st.integers(1, 8))
-    def run(table: list[dict[str, Any]], size: int, batch: int) -> None:
-        check(tmp_path, table, mode, size, batch)
+    @given(
+        st.lists(rows(), min_size=1, max_size=8),
+        st.integers(1, 5),
+        st.integers(1, 8),
+        st.sampled_from(["packed", "stable"]),
+    )
+    def run(table: list[dict[str, Any]], size: int, batch: int, layout: str) -> None:
+        check(tmp_path, table, mode, size, batch, layout)
 
     run()
     if SCHEMAS is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import random
 import subprocess
@@ -127,6 +128,38 @@ def test_an_edit_touches_one_stable_shard(out: Path, schema, by: str) -> None:
     assert live == first | set(changed) == first | {shard.path for shard in report.shards}
     assert sum(len(read_shard(out / shard.path)) for shard in report.shards) == 2_001
     assert not [shard for shard in run(rows[:1_999]).shards if shard.path not in live][2:]
+
+
+@pytest.mark.parametrize("layout", ["packed", "stable"])
+@pytest.mark.parametrize("by", ["cat", "@host"])
+def test_the_change_feed_of_a_split_set(tmp_path: Path, out: Path, layout: str, by: str) -> None:
+    """Rows come, go, change, and move from value to value, which is no change of the URL."""
+    pick = random.Random(layout + by)
+    options: dict[str, Any] = {"split_by": by, "layout": layout, "max_urls": 20, "hosts": "any"}
+    options |= {"duplicates": "drop", "max_shrink": "100%", "changes": tmp_path / "c.csv"}
+    live: dict[str, str] = {}
+    rows: dict[str, tuple[str, str]] = {}
+    for _ in range(4):
+        for _ in range(150):
+            url = f"https://{pick.choice('abc')}.example/{pick.randrange(300)}"
+            if pick.random() < 0.3:
+                rows.pop(url, None)
+            else:
+                rows[url] = (f"2026-01-{pick.randrange(1, 28):02}", f"v{pick.randrange(5)}")
+        table = pa.table({
+            "loc": list(rows), "lastmod": [row[0] for row in rows.values()],
+            "cat": [row[1] for row in rows.values()],
+        })  # fmt: skip
+        us.build(table, site=SITE, out=out, **options)
+        now = {url: row[0] for url, row in rows.items()}
+        wanted = {("added", url) for url in now.keys() - live.keys()}
+        wanted |= {("removed", url) for url in live.keys() - now.keys()}
+        both = now.keys() & live.keys()
+        wanted |= {("changed", url) for url in both if now[url] != live[url]}
+        with (tmp_path / "c.csv").open(newline="") as file:
+            found = [(row["change"], row["loc"]) for row in csv.DictReader(file)]
+        assert len(found) == len(wanted) and set(found) == wanted
+        live = now
 
 
 def test_hosts(out: Path, schema) -> None:
