@@ -187,18 +187,19 @@ impl Borders {
 mod tests {
     use super::*;
 
-    /// The rule, by its words: rows are (hash, length).
-    fn model(limits: Limits, rows: &[(u64, u32)]) -> Vec<(usize, u64)> {
+    /// The rule, by its words: rows are (hash, length, namespaces).
+    fn model(limits: Limits, rows: &[(u64, u32, u8)]) -> Vec<(usize, u64)> {
         let mut made = Vec::new();
         let mut start = 0;
         while start < rows.len() {
-            let mut bytes = limits.frame(0);
-            let mut end = start;
-            while end < rows.len()
-                && end - start < limits.urls as usize
-                && bytes + u64::from(rows[end].1) <= limits.bytes
-            {
-                bytes += u64::from(rows[end].1);
+            let fits = |rows: &[(u64, u32, u8)]| {
+                let bytes: u64 = rows.iter().map(|row| u64::from(row.1)).sum();
+                let namespaces = rows.iter().fold(0, |all, row| all | row.2);
+                rows.len() <= limits.urls as usize
+                    && bytes + limits.frame(namespaces) <= limits.bytes
+            };
+            let mut end = start + 1;
+            while end < rows.len() && fits(&rows[start..=end]) {
                 end += 1;
             }
             if end < rows.len() {
@@ -224,11 +225,12 @@ mod tests {
             (seed >> 33) % below
         };
         for round in 0..400 {
-            let limits = Limits { urls: 1 + random(40) as u32, bytes: 700, text: false };
+            let limits = Limits { urls: 1 + random(40) as u32, bytes: 900, text: false };
             let range = [3, 50, 1 << 30][round % 3]; // few hashes: many are equal
             let count = random(300) as usize;
-            let rows: Vec<(u64, u32)> =
-                (0..count).map(|_| (random(range), 1 + random(90) as u32)).collect();
+            let rows: Vec<(u64, u32, u8)> = (0..count)
+                .map(|_| (random(range), 1 + random(90) as u32, (1 << random(9)) as u8 & 15))
+                .collect();
             let mut borders = Borders::new(limits);
             let mut shards = Vec::new();
             let mut emit = |shard: Shard| {
@@ -242,7 +244,7 @@ mod tests {
                 left = later;
                 let mut chunk = Chunk::default();
                 let mut skip = Vec::new();
-                for (hash, len) in now {
+                for (hash, len, namespaces) in now {
                     if random(5) == 0 {
                         skip.push(chunk.entries.len() as u32);
                         chunk.bytes.extend_from_slice(b"skipped");
@@ -254,7 +256,8 @@ mod tests {
                     chunk.bytes.extend(std::iter::repeat_n(letter, *len as usize));
                     text.extend(std::iter::repeat_n(letter, *len as usize));
                     let newest = NO_LASTMOD;
-                    chunk.entries.push(Entry { len: *len, row: 0, newest, namespaces: 0 });
+                    let entry = Entry { len: *len, row: 0, newest, namespaces: *namespaces };
+                    chunk.entries.push(entry);
                     chunk.borders.push(*hash);
                 }
                 borders.push(&Arc::new(chunk), &skip, &mut emit).unwrap();
@@ -268,7 +271,9 @@ mod tests {
                 assert_eq!(shard.number, n as u64 + 1);
                 let before = read.len();
                 shard.pieces.iter().for_each(|piece| read.extend_from_slice(piece.as_bytes()));
-                assert_eq!(shard.bytes, (read.len() - before) as u64 + limits.frame(0));
+                let frame = limits.frame(shard.namespaces);
+                assert_eq!(shard.bytes, (read.len() - before) as u64 + frame);
+                assert!(shard.bytes <= limits.bytes);
             }
             assert_eq!(read, text);
         }
