@@ -92,16 +92,15 @@ def read_target(
         raise InputError(f"{path}: no such file or folder", code="announce.no_target")
     folder = path if path.is_dir() else path.parent
     states = state or folder / ".urlset"
-    if not (states / "manifest.json").exists() and state is None:
-        above = folder.resolve().parent / ".urlset"
-        if (above / "manifest.json").exists():
-            host = _from_manifest(above, folder, None if path.is_dir() else path.name)
-            if host is not None and host.many_hosts and host.indexes:
-                return host
-    elif (states / "manifest.json").exists():
-        found = _from_manifest(states, folder, None if path.is_dir() else path.name)
-        if found is not None:
-            return found
+    only = None if path.is_dir() else path.name
+    if (states / "manifest.json").exists():
+        found = _from_manifest(states, folder, only)
+    elif state is None:
+        found = _from_above(folder, only)
+    else:
+        found = None
+    if found is not None:
+        return found
     return _from_files(path, folder, states, sitemap_url)
 
 
@@ -152,6 +151,19 @@ def _from_manifest(states: Path, folder: Path, only: str | None) -> Target | Non
     for url in urls:
         check_page(url, what=f"an index of {manifest}")
     return Target(f"{origin_of(site)}/", urls, value["urls"], states / "announce", folder)
+
+
+def _from_above(folder: Path, only: str | None) -> Target | None:
+    """The host whose folder this is, where the folder above holds a set of many hosts."""
+    states = folder.resolve().parent / ".urlset"
+    manifest = states / "manifest.json"
+    if not manifest.exists():
+        return None
+    value = _read_manifest(manifest)
+    if "{host}" not in value["sitemap_url"]:
+        return None
+    found = _of_hosts(value, states, folder, only)
+    return found if found is not None and found.indexes else None
 
 
 def _of_hosts(value: dict[str, Any], states: Path, folder: Path, only: str | None) -> Target | None:

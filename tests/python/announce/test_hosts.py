@@ -93,6 +93,18 @@ def test_an_index_file_and_a_state_elsewhere(built, tmp_path, monkeypatch):
     assert read_target(Path(), state=tmp_path / "state").indexes == whole.indexes
 
 
+def test_a_folder_of_anybody_beside_the_hosts(built):
+    from urlset.announce.target import read_target
+
+    other = built / "other"
+    other.mkdir()
+    index = (built / "a.example/sitemap.xml").read_text().replace("a.example", "x.example")
+    (other / "map.xml").write_text(index)
+    found = read_target(other)
+    assert found.indexes == ("https://x.example/s/map.xml",) and found.derived
+    assert found.state == other / ".urlset/announce"
+
+
 @pytest.mark.parametrize("url", [None, 7, "ftp://x/", "https://a.example/\r\nX: y"])
 def test_a_hostile_manifest(built, url):
     from urlset.announce.target import read_target
