@@ -195,8 +195,13 @@ def document(told: list[Told]) -> str:
         parts.append("Versions: " + "; ".join(versions) + "." + maker)
     if "memory" in by_bench:
         parts += ["### Memory", _origin(by_bench["memory"]), memory_table(by_bench["memory"])]
-    prose = {"duplicates": "Duplicates", "publish": "Publication", "extensions": "Extensions"}
-    for bench, title in prose.items():
+    titles = {
+        "duplicates": "Duplicates",
+        "publish": "Publication",
+        "checks": "Checks",
+        "extensions": "Extensions",
+    }
+    for bench, title in titles.items():
         if bench in by_bench:
             parts += [f"### {title}", _origin(by_bench[bench]), by_bench[bench]["says"]]
     return "\n\n".join(parts)
