@@ -65,7 +65,7 @@ def check(folder: Path, want: Expected) -> int:
     files = shards(folder)
     first = last = b""
     for number, path in enumerate(files):
-        data = _content(path)
+        data = content(path)
         if number in (0, len(files) - 1):
             _well_formed(path, data)
         locs = [_unescaped(loc) for loc in _LOC.findall(data)]
@@ -96,7 +96,8 @@ def _head(path: Path) -> bytes:
         return file.read(1_000)
 
 
-def _content(path: Path) -> bytes:
+def content(path: Path) -> bytes:
+    """What a sitemap holds, inflated where it has to be."""
     data = path.read_bytes()
     return gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data
 
@@ -114,7 +115,7 @@ def _well_formed(path: Path, data: bytes) -> None:
 
 def count_urls(path: Path) -> int:
     """How many URLs a shard holds."""
-    return len(_LOC.findall(_content(path)))
+    return len(_LOC.findall(content(path)))
 
 
 def distinct_urls(catalog: Path) -> int:

@@ -130,6 +130,10 @@ def _targets() -> list[Target]:
             "publication of 1,000 shards, share of the whole",
             _field("publish", "share_percent"), 10, 3, " %", False,
         ),
+        (
+            "bytes of XML a second with 3 images and 8 alternates a row, share of the plain rows'",
+            _field("extensions", "share_percent"), 75, 100, " %", True,
+        ),
         ("cost of all checks", _field("checks", "cost_percent"), 15, 5, " %", False),
     ]  # fmt: skip
 
@@ -191,7 +195,12 @@ def document(told: list[Told]) -> str:
         parts.append("Versions: " + "; ".join(versions) + "." + maker)
     if "memory" in by_bench:
         parts += ["### Memory", _origin(by_bench["memory"]), memory_table(by_bench["memory"])]
-    titles = {"duplicates": "Duplicates", "publish": "Publication", "checks": "Checks"}
+    titles = {
+        "duplicates": "Duplicates",
+        "publish": "Publication",
+        "checks": "Checks",
+        "extensions": "Extensions",
+    }
     for bench, title in titles.items():
         if bench in by_bench:
             parts += [f"### {title}", _origin(by_bench[bench]), by_bench[bench]["says"]]

@@ -306,10 +306,6 @@ class Options:
                 "add_sitemap: each host has an index of its own; into which of them?",
                 code="config.split",
             )
-        if self.split_by is not None and self.layout != "packed":
-            raise ConfigError(
-                "split_by: its shards are packed; leave --layout stable out", code="config.split"
-            )
         for sitemap in self.add_sitemap:
             _core.address(sitemap)
         return self

@@ -125,6 +125,7 @@ NOTES = {
     " are not returned; name the language of loc (--lang CODE)",
     "alternate.not_a_row": "alternates are not URLs that this set may hold (of another host, say)"
     " and got no entry of their own; allow their hosts with --hosts",
+    "alternate.over_1000": "alternates beyond the 1,000 that a page may have were left out",
     "text.illegal": "texts had characters that XML does not allow; they were left out",
     "video.over_32_tags": "tags beyond the 32 that a video may have were left out",
     "video.invalid": "values are neither a video nor a list of videos and were left out",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import itertools
 import json
 from pathlib import Path
 
@@ -229,11 +230,41 @@ def test_a_group_that_does_not_stand_together(out: Path) -> None:
         ({"alternate_group": "g", "lang": "de", "alternate": {"de": "g"}}, "not both"),
         ({"alternate": ["de=loc", "DE=loc"]}, "given twice"),
         ({"alternate": ["de=loc"], "output": "text"}, "URLs only"),
+        ({"alternate": ["de=loc"], "x_default": "fr"}, "no column holds the URLs of fr"),
     ],
 )
 def test_options_that_do_not_fit(out: Path, options: dict[str, object], hint: str) -> None:
     with pytest.raises(us.ConfigError, match=hint):
         us.build(pa.table({"loc": ["/a"], "g": ["1"]}), site=SITE, out=out, **options)
+
+
+def codes_of_many_languages(count: int) -> list[str]:
+    scripts = itertools.product("abcdefghijklmnopqrstuvwxyz", repeat=4)
+    return [f"de-{''.join(script)}" for script in itertools.islice(scripts, count)]
+
+
+@pytest.mark.parametrize("rows", [False, True])
+def test_more_alternates_than_there_are_languages(out: Path, schema, rows: bool) -> None:
+    links = {code: f"/{code}" for code in codes_of_many_languages(1_200)}
+    table = pa.table({"loc": ["/a", "/b"], "all": [json.dumps(links), None]})
+    report = build(out, table, schema, alternate=["all"], lang="en", alternate_rows=rows)
+    found = lists(out)
+    # with loc itself
+    assert [len(list) for _, list in found[:2]] == [1_001, 1_001 if rows else 0]
+    assert notes(report)["alternate.over_1000"] == 200
+    if rows:
+        # 1,001 entries of 90 kB are more than a page may become
+        assert 400 < report.expanded < 1_000
+        assert notes(report)["alternate.not_a_row"] == 1_000 - report.expanded
+        assert sum(shard.bytes for shard in report.shards) < 52_428_800 + 2_000
+
+
+def test_a_group_that_is_larger_than_a_sitemap(out: Path) -> None:
+    codes = codes_of_many_languages(700)
+    table = pa.table({"loc": [f"/{c}{'x' * 90}" for c in codes], "g": ["1"] * 700, "l": codes})
+    with pytest.raises(us.DataError, match="larger than a sitemap") as caught:
+        us.build(table, site=SITE, out=out, **GROUP)
+    assert caught.value.code == "alternate.group"
 
 
 def test_rejecting(out: Path) -> None:

@@ -229,6 +229,22 @@ def test_the_runner_with_the_standard_library_peer(tmp_path: Path) -> None:
     assert "| Python standard library, gzip 1 | 5 k |" in done.stdout
 
 
+def test_extensions_counts_what_was_written(tmp_path: Path) -> None:
+    if not (Path(sys.executable).parent / "urlset").exists():
+        pytest.skip("the command urlset is not installed beside this Python")
+    told = tmp_path / "extensions.json"
+    script = [sys.executable, str(BENCHES / "extensions.py"), "--rows", "2200", "--repeat", "1"]
+    done = subprocess.run([*script, "--json", str(told)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    run = json.loads(told.read_text())
+    assert (run["plain"]["rows"], run["extended"]["rows"]) == (2_200, 200)
+    for one in ("plain", "extended"):
+        assert run[one]["xml"] == run[f"{one}-no-gzip"]["xml"] > 200_000
+    rates = [run[one]["xml"] / run[one]["wall"] for one in ("extended", "plain")]
+    assert run["share_percent"] == pytest.approx(100 * rates[0] / rates[1])
+    assert run["says"] in report.document([run])
+
+
 def test_the_runner_refuses_an_unknown_contestant() -> None:
     script = [sys.executable, str(BENCHES / "run.py"), "--only", "nobody"]
     done = subprocess.run(script, capture_output=True, text=True, check=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import random
 import subprocess
@@ -79,10 +80,86 @@ def test_values_are_safe_names(out: Path, schema) -> None:
 
 def test_too_many_values(out: Path, schema) -> None:
     table, _ = shuffled(200, 50)
-    with pytest.raises(us.DataError, match=r"split by cat.*more than 10 values"):
+    with pytest.raises(us.DataError, match=r'split by "cat".*more than 10 values'):
         us.build(table, site=SITE, out=out, split_by="cat", max_groups=10)
     with pytest.raises(us.ConfigError, match="no column"):
         us.build(table, site=SITE, out=out, split_by="category")
+    hostile = table.rename_columns(["loc", "c\n\x1b[31m"])
+    with pytest.raises(us.DataError) as caught:
+        us.build(hostile, site=SITE, out=out, split_by="c\n\x1b[31m", max_groups=10)
+    assert caught.value.code == "split.too_many" and str(caught.value).isprintable()
+
+
+def test_stable_as_if_each_value_were_built_alone(tmp_path: Path, out: Path, schema) -> None:
+    """Contents, borders and digests, which are in the names."""
+    table, wanted = shuffled(3_000, 5)
+    options: dict[str, Any] = {"layout": "stable", "max_urls": 100, "gzip": False}
+    report = build(out, table, schema, split_by="cat", **options)
+    together = {path.name: path.read_bytes() for path in out.glob("sitemap-*")}
+    alone: dict[str, bytes] = {}
+    for value, urls in wanted.items():
+        folder = tmp_path / value
+        only = us.build(
+            table, site=SITE, out=folder, name=f"sitemap-{value}", where=[f"cat={value}"], **options
+        )
+        assert locs(folder, [shard.path for shard in only.shards]) == urls
+        alone |= {shard.path: (folder / shard.path).read_bytes() for shard in only.shards}
+    assert together == alone
+    assert index_paths(out, "sitemap.xml") == [shard.path for shard in report.shards]
+
+
+@pytest.mark.parametrize("by", ["cat", "@host"])
+def test_an_edit_touches_one_stable_shard(out: Path, schema, by: str) -> None:
+    pick = random.Random(5)
+    rows = [(f"https://{pick.choice('abc')}.example/{n}", f"v{n % 4}/x") for n in range(2_000)]
+    options = {"split_by": by, "layout": "stable", "max_urls": 60, "hosts": "any"}
+    options |= {"split_index": "each", "duplicates": "drop"}
+
+    def run(rows: list[tuple[str, str]]) -> us.Report:
+        columns = dict(zip(("loc", "cat"), map(list, zip(*rows, strict=True)), strict=True))
+        return build(out, pa.table(columns), schema, **options)
+
+    first = {shard.path for shard in run(rows).shards}
+    report = run([*rows[:1_000], ("https://b.example/new", "v1/x"), *rows[1_000:]])
+    changed = [shard.path for shard in report.shards if shard.changed]
+    assert len(first) > 30 and 1 <= len(changed) <= 2
+    # those of the build before stay one build longer
+    live = {path.relative_to(out).as_posix() for path in out.rglob("*.xml.gz")}
+    assert live == first | set(changed) == first | {shard.path for shard in report.shards}
+    assert sum(len(read_shard(out / shard.path)) for shard in report.shards) == 2_001
+    assert not [shard for shard in run(rows[:1_999]).shards if shard.path not in live][2:]
+
+
+@pytest.mark.parametrize("layout", ["packed", "stable"])
+@pytest.mark.parametrize("by", ["cat", "@host"])
+def test_the_change_feed_of_a_split_set(tmp_path: Path, out: Path, layout: str, by: str) -> None:
+    """Rows come, go, change, and move from value to value, which is no change of the URL."""
+    pick = random.Random(layout + by)
+    options: dict[str, Any] = {"split_by": by, "layout": layout, "max_urls": 20, "hosts": "any"}
+    options |= {"duplicates": "drop", "max_shrink": "100%", "changes": tmp_path / "c.csv"}
+    live: dict[str, str] = {}
+    rows: dict[str, tuple[str, str]] = {}
+    for _ in range(4):
+        for _ in range(150):
+            url = f"https://{pick.choice('abc')}.example/{pick.randrange(300)}"
+            if pick.random() < 0.3:
+                rows.pop(url, None)
+            else:
+                rows[url] = (f"2026-01-{pick.randrange(1, 28):02}", f"v{pick.randrange(5)}")
+        table = pa.table({
+            "loc": list(rows), "lastmod": [row[0] for row in rows.values()],
+            "cat": [row[1] for row in rows.values()],
+        })  # fmt: skip
+        us.build(table, site=SITE, out=out, **options)
+        now = {url: row[0] for url, row in rows.items()}
+        wanted = {("added", url) for url in now.keys() - live.keys()}
+        wanted |= {("removed", url) for url in live.keys() - now.keys()}
+        both = now.keys() & live.keys()
+        wanted |= {("changed", url) for url in both if now[url] != live[url]}
+        with (tmp_path / "c.csv").open(newline="") as file:
+            found = [(row["change"], row["loc"]) for row in csv.DictReader(file)]
+        assert len(found) == len(wanted) and set(found) == wanted
+        live = now
 
 
 def test_hosts(out: Path, schema) -> None:
@@ -155,7 +232,8 @@ def batches():
         })
 schema = pa.schema([("loc", pa.string()), ("cat", pa.string())])
 reader = pa.RecordBatchReader.from_batches(schema, batches())
-report = urlset.build(reader, site=sys.argv[1], out=sys.argv[2], split_by="cat")
+options = {"split_by": "cat", "layout": sys.argv[3]}
+report = urlset.build(reader, site=sys.argv[1], out=sys.argv[2], **options)
 assert (report.urls, len(report.shards)) == (1_500_000, 10_000)
 # of this process alone; ru_maxrss survives exec and would be that of pytest
 print(most, re.search(r"VmHWM:\\s*(\\d+) kB", open("/proc/self/status").read())[1])
@@ -163,10 +241,13 @@ print(most, re.search(r"VmHWM:\\s*(\\d+) kB", open("/proc/self/status").read())[
 
 
 @pytest.mark.slow
-def test_ten_thousand_values_in_any_order(out: Path) -> None:
-    command = [sys.executable, "-c", MEASURE, SITE, str(out)]
+@pytest.mark.parametrize("layout", ["packed", "stable"])
+def test_ten_thousand_values_in_any_order(out: Path, layout: str) -> None:
+    command = [sys.executable, "-c", MEASURE, SITE, str(out), layout]
     done = subprocess.run(command, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr
     files, kilobytes = map(int, done.stdout.split())
+    print(f"{layout}: {files} open files, {kilobytes / 1024:.0f} MiB")
     assert files <= 200 and kilobytes <= 512 * 1024
-    assert len(read_shard(out / "sitemap-v1-00001.xml.gz")) == 150
+    (path,) = out.glob("sitemap-v1-*")
+    assert len(read_shard(path)) == 150

@@ -26,10 +26,12 @@ class Target:
     Attributes:
         site: root of the site, ``https://www.shop.example/``; its robots.txt and key files are
             there.
-        indexes: addresses of all indexes; none where they are of many hosts.
+        indexes: addresses of all indexes; none where they are of many hosts and no host's folder
+            was named.
         urls: how many URLs are live; ``None`` where nobody has counted them.
         state: the folder in which ``announce`` keeps its journal and keys.
         folder: where the files are, ``None`` for an address.
+        parts: the folders of the hosts, where no one of them was named.
         derived: the site is known from nothing but addresses inside of an index: from data.
         many_hosts: the set was built for many hosts (``{host}`` in its address).
     """
@@ -40,6 +42,7 @@ class Target:
     state: Path
     folder: Path | None = None
     many_hosts: bool = False
+    parts: tuple[str, ...] = ()
     derived: bool = False
 
     @property
@@ -55,7 +58,8 @@ class Target:
         """
         if not self.indexes:
             raise ConfigError(
-                "this set was built for many hosts: announce the index of each by its address",
+                "this set was built for many hosts, and each is announced by itself: name its"
+                f" folder, {(self.folder or Path()) / self.parts[0]} for one",
                 code="announce.many_hosts",
             )
         return self.indexes
@@ -67,8 +71,8 @@ def read_target(
     """Find out what to announce.
 
     Args:
-        target: the folder of a build; a folder with somebody else's index; an index file; or the
-            address of an index (which is not fetched).
+        target: the folder of a build, or that of a host in it; a folder with somebody else's
+            index; an index file; or the address of an index (which is not fetched).
         state: in place of ``TARGET/.urlset``.
         sitemap_url: the address of the folder, where no manifest tells it.
 
@@ -88,11 +92,15 @@ def read_target(
         raise InputError(f"{path}: no such file or folder", code="announce.no_target")
     folder = path if path.is_dir() else path.parent
     states = state or folder / ".urlset"
-    manifest = states / "manifest.json"
-    if manifest.exists():
-        found = _from_manifest(manifest, folder, states, None if path.is_dir() else path.name)
-        if found is not None:
-            return found
+    only = None if path.is_dir() else path.name
+    if (states / "manifest.json").exists():
+        found = _from_manifest(states, folder, only)
+    elif state is None:
+        found = _from_above(folder, only)
+    else:
+        found = None
+    if found is not None:
+        return found
     return _from_files(path, folder, states, sitemap_url)
 
 
@@ -125,9 +133,12 @@ def _read_manifest(path: Path) -> dict[str, Any]:
     return value
 
 
-def _from_manifest(manifest: Path, folder: Path, states: Path, only: str | None) -> Target | None:
+def _from_manifest(states: Path, folder: Path, only: str | None) -> Target | None:
     """The target that a manifest describes; ``None`` where it does not know the file ``only``."""
+    manifest = states / "manifest.json"
     value = _read_manifest(manifest)
+    if "{host}" in value["sitemap_url"]:
+        return _of_hosts(value, states, folder, only)
     paths = [index["path"] for index in value["indexes"]]
     if only is not None:
         paths = [path for path in paths if path == only]
@@ -135,13 +146,56 @@ def _from_manifest(manifest: Path, folder: Path, states: Path, only: str | None)
             return None
     if not paths:
         raise InputError(f"{manifest}: names no index: nothing to announce", code="announce.empty")
-    base = value["sitemap_url"]
     site = check_page(value["site"], what=f"site in {manifest}")
-    many = "{host}" in base
-    urls = () if many else tuple(_address(base, path) for path in paths)
+    urls = tuple(_address(value["sitemap_url"], path) for path in paths)
     for url in urls:
         check_page(url, what=f"an index of {manifest}")
-    return Target(f"{origin_of(site)}/", urls, value["urls"], states / "announce", folder, many)
+    return Target(f"{origin_of(site)}/", urls, value["urls"], states / "announce", folder)
+
+
+def _from_above(folder: Path, only: str | None) -> Target | None:
+    """The host whose folder this is, where the folder above holds a set of many hosts."""
+    states = folder.resolve().parent / ".urlset"
+    manifest = states / "manifest.json"
+    if not manifest.exists():
+        return None
+    value = _read_manifest(manifest)
+    if "{host}" not in value["sitemap_url"]:
+        return None
+    found = _of_hosts(value, states, folder, only)
+    return found if found is not None and found.indexes else None
+
+
+def _of_hosts(value: dict[str, Any], states: Path, folder: Path, only: str | None) -> Target | None:
+    """The same for a set that was built for many hosts: of one, where ``folder`` is its own."""
+    manifest = states / "manifest.json"
+    own = folder.resolve().name
+    indexes = [index for index in value["indexes"] if index["path"].startswith(f"{own}/")]
+    if only is not None:
+        indexes = [index for index in indexes if index["path"] == f"{own}/{only}"]
+    if not indexes:
+        if only is not None:
+            return None
+        parts = tuple(dict.fromkeys(i["path"].partition("/")[0] for i in value["indexes"]))
+        if not parts:
+            raise InputError(
+                f"{manifest}: names no index: nothing to announce", code="announce.empty"
+            )
+        site = check_page(value["site"], what=f"site in {manifest}")
+        home = f"{origin_of(site)}/"
+        return Target(home, (), value["urls"], states / "announce", folder, True, parts)
+    urls = tuple(str(index.get("url")) for index in indexes)
+    pages = [check_page(url, what=f"an index of {manifest}") for url in urls]
+    shards = value.get("shards")
+    count = sum(
+        shard["urls"]
+        for shard in (shards if isinstance(shards, list) else ())
+        if isinstance(shard, dict)
+        and str(shard.get("path")).startswith(f"{own}/")
+        and isinstance(shard.get("urls"), int)
+    )
+    state = states / "announce" / own
+    return Target(f"{origin_of(pages[0])}/", urls, count, state, folder, many_hosts=True)
 
 
 def _address(base: str, path: str) -> str:

@@ -3,15 +3,18 @@
 use std::mem::take;
 use std::ops::Range;
 
+use super::block::{Bad, Rejected, bad, shown};
 use super::chunk::Chunk;
 use super::class::trim;
-use super::extend::{Bad, Rejected, bad, shown};
 use super::hreflang;
 use super::plan::{Alternates, Plan};
 use super::row::Rules;
 use crate::read::cell::{Cell, Row};
 use crate::read::json::Json;
 use crate::read::value::{Value, is_json};
+
+/// Alternates of a page at most; there are fewer pairs of language and country in use.
+pub(super) const MOST: usize = 1_000;
 
 /// The names of the fields of a struct that is an alternate.
 const CODE: [&str; 5] = ["hreflang", "lang", "language", "locale", "code"];
@@ -169,6 +172,10 @@ impl Links {
         if self.find(code).is_some() {
             return at.bad("alternate.duplicate", "one language has two URLs", code, chunk);
         }
+        if self.list.len() == MOST {
+            chunk.note("alternate.over_1000");
+            return Ok(());
+        }
         let start = self.text.len();
         self.text.extend_from_slice(code);
         let middle = self.text.len();
@@ -222,9 +229,11 @@ impl Links {
     /// once, escaped. What is not allowed as a loc (another host) is counted.
     pub fn others(&self, loc: &[u8], chunk: &mut Chunk) -> Vec<&[u8]> {
         let mut others: Vec<&[u8]> = Vec::new();
-        for link in &self.list {
+        for (place, link) in self.list.iter().enumerate() {
             let href = &self.text[link.href.clone()];
-            if href == loc || others.contains(&href) {
+            // two languages may have one address
+            let seen = |other: &Link| self.text[other.href.clone()] == *href;
+            if href == loc || self.list[..place].iter().any(seen) {
                 continue;
             }
             if link.own {

@@ -4,14 +4,12 @@
 
 use std::sync::Arc;
 
-use super::alternate::{X_DEFAULT, write_link};
+use super::alternate::{MOST, X_DEFAULT, write_link};
 use super::chunk::{Chunk, Entry};
+use crate::config::MAX_BYTES;
 use crate::error::{Error, Kind, Result};
 use crate::shard::frame;
 use crate::unique::Unique;
-
-/// Rows of one family at most: there are fewer pairs of language and country in use.
-const MOST: usize = 1_000;
 
 /// What a renderer tells of an entry for its family.
 #[derive(Debug, Clone, Copy, Default)]
@@ -156,8 +154,12 @@ impl Families {
             }
         }
         let frame = frame::length(15);
+        let mut together = 0;
         for row in &self.open {
-            if row.bytes.len() as u64 + list.len() as u64 + frame > self.max_bytes {
+            let bytes = row.bytes.len() as u64 + list.len() as u64;
+            together += bytes;
+            // the square of what the rows hold: it must not fill the memory
+            if bytes + frame > self.max_bytes || together > MAX_BYTES {
                 let message = "the alternates of a group are larger than a sitemap file may be";
                 return Err(Error::new(Kind::Data, "alternate.group", message));
             }

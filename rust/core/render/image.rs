@@ -5,9 +5,9 @@ use std::hash::{BuildHasher, RandomState};
 use std::mem::take;
 use std::ops::Range;
 
+use super::block::{Bad, Rejected, bad, shown};
 use super::chunk::Chunk;
 use super::class::trim;
-use super::extend::{Bad, Rejected, bad, shown};
 use super::plan::Plan;
 use super::row::Rules;
 use crate::read::cell::{Cell, Row};

@@ -79,6 +79,18 @@ impl Resolver<'_> {
             }
             return Ok(());
         }
+        if let Some(wanted) = &found.x_default
+            && found.whole.is_empty()
+            && !(found.columns.iter().map(|(code, _)| code))
+                .chain(&found.lang)
+                .any(|code| code.eq_ignore_ascii_case(wanted))
+        {
+            let text = String::from_utf8_lossy(wanted);
+            return Err(Error::config(
+                "config.language",
+                format!("--x-default: no column holds the URLs of {text} (--alternate {text}=COL)"),
+            ));
+        }
         let told = |(code, column): &(Option<String>, String)| match code {
             Some(code) => format!("{code}={column}"),
             None => column.clone(),

@@ -4,11 +4,13 @@
 
 pub mod address;
 mod alternate;
+mod block;
 pub mod changefreq;
 pub mod chunk;
 pub mod class;
 pub mod escape;
-mod extend;
+mod expansion;
+mod extension;
 pub mod family;
 pub mod fault;
 pub mod hreflang;
@@ -20,6 +22,8 @@ mod news;
 pub mod plan;
 pub mod priority;
 pub mod row;
+mod split;
+mod tail;
 pub mod template;
 mod text;
 mod video;

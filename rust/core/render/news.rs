@@ -1,7 +1,7 @@
 //! The news article that a `<url>` is (PROTOCOL section 2, *News*).
 
+use super::block::{At, Blocks, Rejected};
 use super::chunk::Chunk;
-use super::extend::{At, Blocks, Rejected};
 use super::lastmod::Lastmod;
 use super::text::plain;
 use crate::config::NewsOld;

@@ -6,20 +6,17 @@ use std::ops::Range;
 use jiff::tz::TimeZone;
 use siphasher::sip128::{Hasher128, SipHasher13};
 
-use super::address::host_of;
 use super::alternate::Links;
+use super::block::Blocks;
 use super::changefreq;
 use super::chunk::{Chunk, Entry, NO_LASTMOD, REJECT_VALUE, Reject};
-use super::class::trim;
-use super::extend::{Bad, Blocks, bad};
-use super::family::Member;
-use super::hreflang;
 use super::image::Images;
 use super::lastmod::{Lastmod, Order, canonical, local_to_instant};
 use super::loc::{Folder, Hosts, LocFault, LocInfo, LocRules, Site};
-use super::news::{self, News};
-use super::plan::{From, LocFrom, Plan, Split};
+use super::news;
+use super::plan::{From, LocFrom, Plan};
 use super::priority;
+use super::tail::Tail;
 use super::video;
 use crate::UNCHECKED;
 use crate::config::{Config, Epoch, Layout, NewsOld, OnBadField, Output};
@@ -37,15 +34,15 @@ pub struct Rules {
     epoch: Option<Epoch>,
     pub(super) omit: bool,
     text: bool,
-    max_bytes: u64,
+    pub(super) max_bytes: u64,
     pub(super) news_old: NewsOld,
     pub(super) now: i64,
     /// the key of the hashes of families
-    family_key: (u64, u64),
+    pub(super) family_key: (u64, u64),
     /// the key of the loc hashes, where they are wanted
-    key: Option<(u64, u64)>,
+    pub(super) key: Option<(u64, u64)>,
     /// locs are hashed for the stable layout
-    borders: bool,
+    pub(super) borders: bool,
 }
 
 impl Rules {
@@ -140,7 +137,7 @@ pub fn check_constants(rules: &Rules, plan: &Plan) -> Result<()> {
 }
 
 /// How an element begins.
-const OPEN: &[u8] = b"<url><loc>";
+pub(super) const OPEN: &[u8] = b"<url><loc>";
 
 /// Characters of a percent-encoded URL that crawlers take (PROTOCOL section 1).
 const MAX_CHARS: usize = 2_047;
@@ -152,25 +149,25 @@ const PRIORITY_WRONG: &str = "is no number from 0.0 to 1.0";
 
 /// Renders the rows of one input.
 pub struct Renderer<'r> {
-    rules: &'r Rules,
-    plan: &'r Plan,
-    value: Vec<u8>,
-    encoded: Vec<u8>,
-    images: Images,
-    links: Links,
-    video: Blocks,
-    news: Blocks,
+    pub(super) rules: &'r Rules,
+    pub(super) plan: &'r Plan,
+    pub(super) value: Vec<u8>,
+    pub(super) encoded: Vec<u8>,
+    pub(super) images: Images,
+    pub(super) links: Links,
+    pub(super) video: Blocks,
+    pub(super) news: Blocks,
 }
 
 /// What became of a row that is not rejected.
-struct Element {
+pub(super) struct Element {
     /// As [`Entry::newest`] has it.
-    newest: Order,
-    namespaces: u8,
+    pub newest: Order,
+    pub namespaces: u8,
     /// Where the loc stands in the chunk.
-    loc: Range<usize>,
+    pub loc: Range<usize>,
     /// Nothing is to be written: its news are too old.
-    old: bool,
+    pub old: bool,
 }
 
 impl<'r> Renderer<'r> {
@@ -252,54 +249,6 @@ impl<'r> Renderer<'r> {
         chunk.members.truncate(chunk.entries.len());
     }
 
-    /// Tells the value that the element is split by.
-    fn split(&mut self, split: Split, row: &impl Row, element: &Element, chunk: &mut Chunk) {
-        let value = &mut self.encoded;
-        value.clear();
-        match split {
-            Split::Host => {
-                value.extend_from_slice(host_of(&chunk.bytes[element.loc.clone()]));
-                value.make_ascii_lowercase();
-            }
-            Split::Slot(slot) => row.cell(slot, &mut self.value).write(value),
-        }
-        chunk.push_split(trim(value));
-    }
-
-    /// Makes entries of the alternates of the row whose element begins at `start`: the same
-    /// element with another loc.
-    fn expand(&mut self, start: usize, element: &Element, entry: Entry, chunk: &mut Chunk) {
-        let loc = chunk.bytes[element.loc.clone()].to_vec();
-        let tail = chunk.bytes[element.loc.end..].to_vec();
-        let frame = frame::length(entry.namespaces);
-        let open = element.loc.start - start;
-        for href in self.links.others(&loc, chunk) {
-            let len = open + href.len() + tail.len();
-            if len as u64 + frame > self.rules.max_bytes {
-                chunk.note("alternate.not_a_row");
-                continue;
-            }
-            chunk.bytes.extend_from_slice(OPEN);
-            chunk.bytes.extend_from_slice(href);
-            chunk.bytes.extend_from_slice(&tail);
-            if let Some(key) = self.rules.key {
-                chunk.keys.push(hash(key, href));
-            }
-            if self.rules.borders {
-                chunk.borders.push(border(href));
-            }
-            chunk.entries.push(Entry { len: len as u32, ..entry });
-            match self.plan.split {
-                None => {}
-                Some(Split::Host) => chunk.push_split(&host_of(href).to_ascii_lowercase()),
-                // of the row that it was made from
-                Some(Split::Slot(_)) => chunk.repeat_split(),
-            }
-            chunk.expanded += 1;
-        }
-        chunk.end_row(true);
-    }
-
     /// Appends the element.
     #[inline]
     fn url(
@@ -331,86 +280,6 @@ impl<'r> Renderer<'r> {
         tail.push(b"</url>\n");
         chunk.bytes.extend_from_slice(tail.as_bytes());
         Ok(element)
-    }
-
-    /// Appends what the row says in other namespaces.
-    fn extend(
-        &mut self,
-        row: &impl Row,
-        start: usize,
-        element: &mut Element,
-        chunk: &mut Chunk,
-    ) -> std::result::Result<(), Box<Reject>> {
-        let Renderer { rules, plan, value, .. } = self;
-        if !plan.images.is_empty() && self.images.write(rules, plan, row, chunk)? {
-            element.namespaces |= frame::IMAGE;
-        }
-        if let Some(from) = &plan.alternates {
-            match &from.family {
-                Some((key, language)) => {
-                    let code = cell(language, row, value);
-                    let mut written = Vec::new();
-                    code.write(&mut written);
-                    let code = trim(&written);
-                    let checked = hreflang::check(code);
-                    let key = row.cell(*key, value);
-                    let mut text = Vec::new();
-                    key.write(&mut text);
-                    let mut member = Member::default();
-                    if !trim(&text).is_empty() {
-                        // a member without a code stands with its family, but has no part in it
-                        let mut known = code;
-                        if let Err(message) = &checked {
-                            let slot = match language {
-                                From::Slot(slot) => Some(*slot),
-                                From::Constant(_) => None,
-                            };
-                            let what = Bad { code: "alternate.code", message, slot, value: code };
-                            bad(rules, plan, &what, chunk)?;
-                            known = b"";
-                        }
-                        let key = hash(rules.family_key, trim(&text)).max(1);
-                        member = Member::new(key, element.loc.len(), known).unwrap_or_default();
-                    }
-                    member.hole = (chunk.bytes.len() - start) as u32;
-                    chunk.members.push(member);
-                }
-                None => {
-                    if self.links.write(rules, plan, from, row, element.loc.clone(), chunk)? {
-                        element.namespaces |= frame::XHTML;
-                    }
-                }
-            }
-        }
-        if plan.video.is_none() && plan.news.is_none() {
-            return Ok(());
-        }
-        let loc = chunk.bytes[element.loc.clone()].to_vec();
-        if let Some(from) = &plan.video {
-            self.video.of_row(rules, plan, from, row, &loc, chunk, |blocks, at, chunk| {
-                if video::write(blocks, at, chunk)? {
-                    element.namespaces |= frame::VIDEO;
-                }
-                Ok(())
-            })?;
-        }
-        if let Some(from) = &plan.news {
-            let mut seen = false;
-            self.news.of_row(rules, plan, from, row, &loc, chunk, |blocks, at, chunk| {
-                if std::mem::replace(&mut seen, true) {
-                    let message = "a page is one article: this is another";
-                    let what = Bad { code: "news.invalid", message, slot: at.slots[0], value: b"" };
-                    return bad(at.rules, at.plan, &what, chunk);
-                }
-                match news::write(blocks, at, chunk)? {
-                    News::None => {}
-                    News::Written => element.namespaces |= frame::NEWS,
-                    News::Old => element.old = true,
-                }
-                Ok(())
-            })?;
-        }
-        Ok(())
     }
 
     #[inline]
@@ -580,7 +449,7 @@ impl<'r> Renderer<'r> {
 
 /// A hash that is the same in every run.
 #[inline]
-fn border(bytes: &[u8]) -> u64 {
+pub(super) fn border(bytes: &[u8]) -> u64 {
     let mut hasher = siphasher::sip::SipHasher13::new_with_keys(0, 0);
     hasher.write(bytes);
     hasher.finish()
@@ -588,56 +457,14 @@ fn border(bytes: &[u8]) -> u64 {
 
 /// A hash that nobody can foresee.
 #[inline]
-fn hash((k0, k1): (u64, u64), bytes: &[u8]) -> u128 {
+pub(super) fn hash((k0, k1): (u64, u64), bytes: &[u8]) -> u128 {
     let mut hasher = SipHasher13::new_with_keys(k0, k1);
     hasher.write(bytes);
     hasher.finish128().as_u128()
 }
 
-/// What follows a loc, put together on the stack: its parts are short and of known lengths, and
-/// one copy of it costs less than ten that each ask whether there is room (measured: 20 ns a row).
-struct Tail {
-    bytes: [u8; TAIL],
-    length: usize,
-}
-
-/// `</loc><lastmod>` 20 `</lastmod><changefreq>` 7 `</changefreq><priority>` 3 `</priority></url>`
-/// take 107 bytes; a part is copied in a piece of up to 20.
-const TAIL: usize = 128;
-
-impl Tail {
-    #[inline]
-    fn new() -> Tail {
-        Tail { bytes: [0; TAIL], length: 0 }
-    }
-
-    #[inline]
-    fn push<const N: usize>(&mut self, part: &[u8; N]) {
-        self.bytes[self.length..self.length + N].copy_from_slice(part);
-        self.length += N;
-    }
-
-    /// The first `length` bytes of `part`; what is behind them will be overwritten.
-    #[inline]
-    fn push_part<const N: usize>(&mut self, part: &[u8; N], length: usize) {
-        self.bytes[self.length..self.length + N].copy_from_slice(part);
-        self.length += length;
-    }
-
-    #[inline]
-    fn push_text(&mut self, text: &[u8]) {
-        self.bytes[self.length..self.length + text.len()].copy_from_slice(text);
-        self.length += text.len();
-    }
-
-    #[inline]
-    fn as_bytes(&self) -> &[u8] {
-        &self.bytes[..self.length]
-    }
-}
-
 #[inline]
-fn cell<'a>(from: &'a From, row: &'a impl Row, scratch: &'a mut Vec<u8>) -> Cell<'a> {
+pub(super) fn cell<'a>(from: &'a From, row: &'a impl Row, scratch: &'a mut Vec<u8>) -> Cell<'a> {
     match from {
         From::Slot(slot) => row.cell(*slot, scratch),
         From::Constant(text) => Cell::Text(text),

@@ -1,9 +1,9 @@
 //! Videos of a `<url>` (PROTOCOL section 2, *Video*), in the order of the schema.
 
 use super::address;
+use super::block::{At, Blocks, Rejected};
 use super::chunk::Chunk;
 use super::class::trim;
-use super::extend::{At, Blocks, Rejected};
 use super::hreflang::is_region;
 use super::text::{escape_text, is_empty, plain};
 use crate::read::cell::Cell;

@@ -44,6 +44,14 @@ impl Packing {
         }
     }
 
+    /// The pieces that belong to no complete shard yet, in their order.
+    pub fn pieces(&mut self) -> &mut Vec<packer::Piece> {
+        match self {
+            Packing::Packed(packer) => packer.pieces(),
+            Packing::Stable(borders) => borders.pieces(),
+        }
+    }
+
     /// The last shard, if there is one.
     pub fn finish(self) -> Option<packer::Shard> {
         match self {

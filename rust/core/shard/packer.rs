@@ -55,6 +55,29 @@ impl Piece {
             Piece::Spilled(_) => &[],
         }
     }
+
+    /// How many bytes the elements have.
+    pub fn length(&self) -> usize {
+        match self {
+            Piece::Chunk(_, bytes) => bytes.len(),
+            Piece::Spilled(segment) => segment.length(),
+        }
+    }
+
+    /// The first bytes, and those behind them.
+    pub fn split(self, at: usize) -> (Piece, Piece) {
+        match self {
+            Piece::Chunk(chunk, bytes) => {
+                let middle = bytes.start + at;
+                let head = Piece::Chunk(chunk.clone(), bytes.start..middle);
+                (head, Piece::Chunk(chunk, middle..bytes.end))
+            }
+            Piece::Spilled(segment) => {
+                let (head, tail) = segment.split(at);
+                (Piece::Spilled(head), Piece::Spilled(tail))
+            }
+        }
+    }
 }
 
 /// Which of the sets that a build is split into.

@@ -54,6 +54,22 @@ impl Spill {
 }
 
 impl Segment {
+    /// How many bytes it has.
+    pub fn length(&self) -> usize {
+        self.length
+    }
+
+    /// The first bytes, and those behind them.
+    pub fn split(self, at: usize) -> (Segment, Segment) {
+        let tail = Segment {
+            file: self.file.clone(),
+            path: self.path.clone(),
+            offset: self.offset + at as u64,
+            length: self.length - at,
+        };
+        (Segment { length: at, ..self }, tail)
+    }
+
     /// Reads the bytes back.
     pub fn read(&self) -> Result<Vec<u8>> {
         let mut bytes = vec![0; self.length];

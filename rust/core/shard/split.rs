@@ -1,4 +1,4 @@
-//! A set of shards for each value of a column: each has a packer of its own, and what waits for
+//! A set of shards for each value of a column: each is packed by itself, and what waits for
 //! its shard to be complete goes to the disk when there is too much of it.
 
 use std::collections::HashMap;
@@ -6,10 +6,11 @@ use std::mem::take;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use super::Packing;
 use super::name::Names;
-use super::packer::{Limits, Packer, Piece, Set, Shard};
+use super::packer::{Limits, Piece, Set, Shard};
 use super::spill::Spill;
-use crate::config::Config;
+use crate::config::{Config, Layout};
 use crate::error::{Error, Kind, Result};
 use crate::render::chunk::Chunk;
 use crate::write::manifest::SetEntry;
@@ -22,6 +23,7 @@ const RUN: usize = 64 << 10;
 /// Packs the elements of each value by themselves.
 pub struct Splitter {
     limits: Limits,
+    layout: Layout,
     column: String,
     name: String,
     max_groups: usize,
@@ -37,7 +39,7 @@ pub struct Splitter {
 
 struct Group {
     set: Arc<Set>,
-    packer: Packer,
+    packing: Packing,
     /// what has not yet gone to the packer
     run: Chunk,
     shards: usize,
@@ -48,6 +50,7 @@ impl Splitter {
     pub fn new(config: &Config, limits: Limits, column: &str, folder: PathBuf) -> Splitter {
         Splitter {
             limits,
+            layout: config.layout,
             column: column.to_owned(),
             name: config.name.clone(),
             max_groups: config.max_groups,
@@ -83,6 +86,7 @@ impl Splitter {
             let group = &mut self.groups[number];
             group.run.bytes.extend_from_slice(bytes);
             group.run.entries.push(*entry);
+            group.run.borders.extend(chunk.borders.get(i));
             self.held += bytes.len();
             if group.run.bytes.len() >= RUN {
                 self.held -= group.flush(emit)?;
@@ -95,7 +99,7 @@ impl Splitter {
         let number = self.groups.len();
         if number == self.max_groups {
             let message = format!(
-                "split by {}: there are more than {} values (--max-groups); is it the right column?",
+                "split by {:?}: there are more than {} values (--max-groups); is it the right column?",
                 self.column, self.max_groups
             );
             return Err(Error::new(Kind::Data, "split.too_many", message));
@@ -110,7 +114,7 @@ impl Splitter {
         };
         self.groups.push(Group {
             set: Arc::new(Set { number, stem, host }),
-            packer: Packer::new(self.limits),
+            packing: Packing::new(self.layout, self.limits),
             run: Chunk::default(),
             shards: 0,
         });
@@ -127,7 +131,7 @@ impl Splitter {
         for group in &mut self.groups {
             group.flush(emit)?;
             group.run = Chunk::default();
-            let pieces = group.packer.pieces();
+            let pieces = group.packing.pieces();
             // what was spilled before stands first
             let kept = pieces.iter().take_while(|piece| matches!(piece, Piece::Spilled(_))).count();
             let held = pieces.split_off(kept);
@@ -144,7 +148,7 @@ impl Splitter {
         let mut sets = Vec::with_capacity(self.groups.len());
         for mut group in take(&mut self.groups) {
             group.flush(emit)?;
-            if let Some(mut shard) = group.packer.finish() {
+            if let Some(mut shard) = group.packing.finish() {
                 group.shards += 1;
                 shard.set = Some(group.set.clone());
                 emit(shard)?;
@@ -164,7 +168,7 @@ impl Group {
         }
         let run = Arc::new(take(&mut self.run));
         let mut gone = 0;
-        self.packer.push(&run, &[], &mut |mut shard: Shard| {
+        self.packing.push(&run, &[], &mut |mut shard: Shard| {
             self.shards += 1;
             gone += shard.pieces.iter().map(|piece| piece.as_bytes().len()).sum::<usize>();
             shard.set = Some(self.set.clone());
@@ -183,9 +187,11 @@ mod tests {
     #[test]
     fn as_if_each_value_were_built_alone() {
         let limits = Limits { urls: 40, bytes: 4_096, text: false };
-        let config =
-            Config::from_json(r#"{"site": "https://a.example", "max_groups": 300}"#).unwrap();
-        for budget in [500, 20_000, usize::MAX] {
+        let packed = r#"{"site": "https://a.example", "max_groups": 300}"#;
+        let stable = r#"{"site": "https://a.example", "max_groups": 300, "layout": "stable"}"#;
+        let runs = [packed, stable].map(|json| [500, 20_000, usize::MAX].map(|n| (json, n)));
+        for (json, budget) in runs.into_iter().flatten() {
+            let config = Config::from_json(json).unwrap();
             let folder = std::env::temp_dir().join(format!("urlset-split-{}", std::process::id()));
             std::fs::create_dir_all(&folder).unwrap();
             let mut splitter = Splitter::new(&config, limits, "c", folder.clone());
@@ -216,6 +222,7 @@ mod tests {
                     let entry =
                         Entry { len: element.len() as u32, row: i, newest: 0, namespaces: 0 };
                     chunk.entries.push(entry);
+                    chunk.borders.push(seed);
                     chunk.push_split(value.to_string().as_bytes());
                     if (seed >> 20).is_multiple_of(9) {
                         skip.push(i);

@@ -1,0 +1,52 @@
+//! A row that becomes several URLs: its own, and those of its alternates.
+
+use super::address::host_of;
+use super::chunk::{Chunk, Entry};
+use super::plan::Split;
+use super::row::{Element, OPEN, Renderer, border, hash};
+use crate::config::MAX_BYTES;
+use crate::shard::frame;
+
+impl Renderer<'_> {
+    /// Makes entries of the alternates of the row whose element begins at `start`: the same
+    /// element with another loc.
+    pub(super) fn expand(
+        &mut self,
+        start: usize,
+        element: &Element,
+        entry: Entry,
+        chunk: &mut Chunk,
+    ) {
+        let loc = chunk.bytes[element.loc.clone()].to_vec();
+        let tail = chunk.bytes[element.loc.end..].to_vec();
+        let frame = frame::length(entry.namespaces);
+        let open = element.loc.start - start;
+        for href in self.links.others(&loc, chunk) {
+            let len = open + href.len() + tail.len();
+            // all of them are the square of what the row holds: they must not fill the memory
+            let together = (chunk.bytes.len() - start + len) as u64;
+            if len as u64 + frame > self.rules.max_bytes || together > MAX_BYTES {
+                chunk.note("alternate.not_a_row");
+                continue;
+            }
+            chunk.bytes.extend_from_slice(OPEN);
+            chunk.bytes.extend_from_slice(href);
+            chunk.bytes.extend_from_slice(&tail);
+            if let Some(key) = self.rules.key {
+                chunk.keys.push(hash(key, href));
+            }
+            if self.rules.borders {
+                chunk.borders.push(border(href));
+            }
+            chunk.entries.push(Entry { len: len as u32, ..entry });
+            match self.plan.split {
+                None => {}
+                Some(Split::Host) => chunk.push_split(&host_of(href).to_ascii_lowercase()),
+                // of the row that it was made from
+                Some(Split::Slot(_)) => chunk.repeat_split(),
+            }
+            chunk.expanded += 1;
+        }
+        chunk.end_row(true);
+    }
+}
