@@ -333,7 +333,7 @@ class Build:
         plans: list[tuple[str, str | None, list[Shard]]]
         plans = [(name, None, shared)] if shared or options.add_sitemap else []
         plans += [(stem, host, shards) for stem, host, shards in self._groups if stem is not None]
-        staged = []
+        fresh: dict[str, str] = {}
         for stem, host, shards in plans:
             paths = dict.fromkeys(shard.path for shard in shards)
             sitemaps = [Sitemap(address(options, p, host), entries[p][when]) for p in paths]
@@ -346,10 +346,10 @@ class Build:
                 self.report.indexes.append(named)
                 manifest["indexes"].append(asdict(named))
                 if not publication.is_live(index.path, text):
-                    publication.stage(index.path, text)
-                    staged.append(index.path)
+                    fresh[index.path] = text
         self.report.url = self.report.indexes[0].url
-        return staged[::-1]
+        publication.stage(fresh)
+        return list(fresh)[::-1]
 
     def _manifest(
         self, sets: list[SetTable], publication: Publication, former: dict[str, Any] | None

@@ -25,7 +25,7 @@ import os
 import shutil
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -37,6 +37,8 @@ STAGING = "staging"
 LOCK = "lock"
 #: the version of manifest and journal; a newer one is not touched
 VERSION = 1
+#: files that are staged one after the other
+FEW = 16
 #: larger than the manifest of 2.5 billion URLs in 50,000 shards twice over
 MAX_STATE_BYTES = 256 << 20
 
@@ -144,8 +146,20 @@ class Publication:
         for leftover in self.state.glob("*.new"):
             leftover.unlink()
 
-    def stage(self, path: str, text: str) -> None:
-        """Stages a small file, fsynced."""
+    def stage(self, files: Mapping[str, str]) -> None:
+        """Stages small files, path by text, each fsynced."""
+        if len(files) < FEW:
+            for path, text in files.items():
+                self._stage(path, text)
+            return
+        from concurrent.futures import ThreadPoolExecutor
+
+        # an index for each of 10,000 values: waiting for the disk 8 at a time takes a quarter
+        with ThreadPoolExecutor(8) as threads:
+            for _ in threads.map(self._stage, files, files.values()):
+                pass
+
+    def _stage(self, path: str, text: str) -> None:
         target = inside(self.staging, path)
         with _writing(target):
             target.parent.mkdir(parents=True, exist_ok=True)
