@@ -137,8 +137,9 @@ def compare(
     """Compare two lists of local files, as a build does for its change feed."""
     if memory < 1 << 20:
         raise ConfigError("memory must be at least 1 MiB", code="diff.options")
-    stream = _core.diff_stream(list(old), list(new), thread_count(threads), memory, lenient)
-    return Changes(stream, stack or ExitStack())
+    count = thread_count(threads)
+    stream = _core.diff_stream(list(old), list(new), count, memory, lenient)
+    return Changes(stream, stack or ExitStack(), count)
 
 
 def write_changes(

@@ -3,21 +3,22 @@
 //! Files with the same bytes on both sides are left out before anything is inflated. The entries
 //! of the others are cast into partitions by the hash of their URL, on disk above the memory, and
 //! compared partition by partition: there an entry of the one side cancels its equal of the other.
-//! A URL that stands in several files counts as often as it is listed.
+//! A URL counts once, however often a side lists it: it is changed where the entries of the two
+//! sides differ as sets. What stands in a file that was left out is not looked for elsewhere.
 
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{BufReader, Read};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
+use super::crew::Crew;
 use super::entry::{Entry, Field, Form, Visitor};
 use super::finding::{At, Log};
 use super::inflate::Inflater;
 use super::parse;
-use super::spill::{Hasher, Parts, Spill, Writer, partitions};
-use super::verify::run;
+use super::spill::{Hasher, PARTITIONS, Parts, Spill, Writer, partitions};
 use crate::error::{Error, Result};
 
 /// A sitemap file of one side.
@@ -101,7 +102,7 @@ pub fn diff(
     poll: &mut dyn FnMut() -> bool,
     sink: &mut (dyn FnMut(&Change) -> Result<()> + Send),
 ) -> Result<Counts> {
-    let (old, new, skipped) = without_equals(old, new)?;
+    let (old, new, skipped) = without_equals(old, new, poll)?;
     let files: Vec<(&Shard, u8)> = old
         .into_iter()
         .map(|shard| (shard, 0))
@@ -111,8 +112,8 @@ pub fn diff(
     let spill = Spill::new(options.memory, threads, options.spill.clone());
     let hasher = Hasher::fixed();
     let next = AtomicUsize::new(0);
-    let stop = AtomicBool::new(false);
-    let parts: Vec<Parts> = run(threads, &stop, poll, |_| {
+    let mut crew = Crew::new(threads, poll);
+    let parts: Vec<Parts> = crew.run(|stop| {
         let mut inflater = Inflater::default();
         let mut writer = spill.writer();
         while !stop.load(Ordering::Relaxed) {
@@ -126,10 +127,8 @@ pub fn diff(
     let mut counts = Counts { skipped, ..Counts::default() };
     if spill.has_spilled() {
         // partition after partition, so that no more than one waits; each sorted
-        for part in 0..256 {
-            if poll() {
-                return Err(Error::cancelled());
-            }
+        for part in 0..PARTITIONS {
+            crew.check()?;
             give(compare(&spill, &parts, part)?, &mut counts, sink)?;
         }
         return Ok(counts);
@@ -138,7 +137,7 @@ pub fn diff(
         all.extend(compare(&spill, &parts, part)?);
         Ok(())
     };
-    let changes = partitions(threads, Vec::new, gather)?.into_iter().flatten().collect();
+    let changes = partitions(&mut crew, Vec::new, gather)?.into_iter().flatten().collect();
     give(changes, &mut counts, sink)?;
     Ok(counts)
 }
@@ -165,10 +164,12 @@ fn give(
 fn without_equals<'a>(
     old: &'a [Shard],
     new: &'a [Shard],
+    poll: &mut dyn FnMut() -> bool,
 ) -> Result<(Vec<&'a Shard>, Vec<&'a Shard>, u64)> {
     let known = old.iter().chain(new).all(|shard| shard.digest.is_some());
-    let digest = |shard: &Shard| match (&shard.digest, known) {
+    let mut digest = |shard: &Shard| match (&shard.digest, known) {
         (Some(digest), true) => Ok(digest.clone()),
+        _ if poll() => Err(Error::cancelled()),
         _ => digest_of(&shard.path).map_err(|error| unreadable(shard, &error)),
     };
     let mut left: HashMap<String, Vec<&Shard>> = HashMap::new();
@@ -300,19 +301,16 @@ impl Visitor for Casting<'_, '_> {
     }
 }
 
-/// An entry as it is compared: the digest of its fields, and its lastmod.
-type Listed = ([u8; 16], Option<Box<[u8]>>);
-
-/// The occurrences of a URL on both sides.
-#[derive(Default)]
-struct Sides([Vec<Listed>; 2]);
+/// One of the different entries of a URL: the digest of its fields, its lastmod, and the sides that
+/// list it (bit 0 old, bit 1 new).
+type Listed = ([u8; 16], Option<Box<[u8]>>, u8);
 
 /// The changes of one partition.
 fn compare(spill: &Spill, parts: &[Parts], part: usize) -> Result<Vec<Change>> {
     let mut changes = Vec::new();
     let passes = spill.passes(part, parts);
     for pass in 0..passes {
-        let mut urls: HashMap<Box<[u8]>, Sides> = HashMap::new();
+        let mut urls: HashMap<Box<[u8]>, Vec<Listed>> = HashMap::new();
         spill.scan(part, parts, |mut bytes| {
             while let Some((head, rest)) = bytes.split_at_checked(HEAD) {
                 let word = |at: usize| head[at..at + 4].try_into().map_or(0, u32::from_le_bytes);
@@ -328,42 +326,34 @@ fn compare(spill: &Spill, parts: &[Parts], part: usize) -> Result<Vec<Change>> {
                 let (loc, lastmod) = texts.split_at(loc_end);
                 let mut digest = [0; 16];
                 digest.copy_from_slice(&head[1..17]);
-                let side = usize::from(head[0] & 1);
-                let lastmod = (lastmod_len != NONE).then(|| lastmod.into());
+                let side = 1 << (head[0] & 1);
+                let lastmod = || (lastmod_len != NONE).then(|| lastmod.into());
                 match urls.get_mut(loc) {
-                    Some(sides) => {
-                        // most entries are equal on both sides: then they are gone at once
-                        let other = &mut sides.0[1 - side];
-                        match other.iter().position(|(theirs, _)| *theirs == digest) {
-                            Some(equal) => drop(other.swap_remove(equal)),
-                            None => sides.0[side].push((digest, lastmod)),
-                        }
-                    }
+                    // most entries are equal on both sides
+                    Some(all) => match all.iter_mut().find(|listed| listed.0 == digest) {
+                        Some(equal) => equal.2 |= side,
+                        None => all.push((digest, lastmod(), side)),
+                    },
                     None => {
-                        let mut sides = Sides::default();
-                        sides.0[side].push((digest, lastmod));
-                        urls.insert(loc.into(), sides);
+                        urls.insert(loc.into(), vec![(digest, lastmod(), side)]);
                     }
                 }
             }
         })?;
-        for (loc, Sides([mut old, mut new])) in urls {
-            old.sort_unstable();
-            new.sort_unstable();
-            let loc = loc.into_vec();
-            let (mut old, mut new) = (old.into_iter(), new.into_iter());
-            loop {
-                let (old, new) = (old.next(), new.next());
-                let kind = match (&old, &new) {
-                    (None, None) => break,
-                    (None, _) => Kind::Added,
-                    (_, None) => Kind::Removed,
-                    _ => Kind::Changed,
-                };
-                let lastmod = |one: Option<(_, Option<Box<[u8]>>)>| one?.1.map(<[u8]>::into_vec);
-                let (lastmod, old_lastmod) = (lastmod(new), lastmod(old));
-                changes.push(Change { loc: loc.clone(), kind, lastmod, old_lastmod });
-            }
+        for (loc, all) in urls {
+            let kind = match all.iter().fold(0, |sides, listed| sides | listed.2) {
+                1 => Kind::Removed,
+                2 => Kind::Added,
+                _ if all.iter().all(|listed| listed.2 == 3) => continue,
+                _ => Kind::Changed,
+            };
+            // of several the last in the order of their characters
+            let newest = |side: u8| {
+                let of_side = all.iter().filter(|listed| listed.2 & side != 0);
+                of_side.filter_map(|listed| listed.1.as_deref()).max().map(<[u8]>::to_vec)
+            };
+            let (lastmod, old_lastmod) = (newest(2), newest(1));
+            changes.push(Change { loc: loc.into_vec(), kind, lastmod, old_lastmod });
         }
     }
     Ok(changes)

@@ -9,9 +9,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use siphasher::sip128::SipHasher13;
 
+use super::crew::Crew;
 use crate::error::{Error, Result};
 
-const PARTITIONS: usize = 256;
+/// Into how many partitions records are cast.
+pub const PARTITIONS: usize = 256;
 
 /// A record: two words of hash, then what belongs to it.
 pub type Record<const W: usize> = [u64; W];
@@ -183,26 +185,23 @@ impl Writer<'_> {
     }
 }
 
-/// Calls `work` for every partition, on `threads` threads, each with a state of its own.
+/// Calls `work` for every partition, on the threads of `crew`, each with a state of its own.
 pub fn partitions<S: Send>(
-    threads: usize,
+    crew: &mut Crew<'_>,
     state: impl Fn() -> S + Sync,
     work: impl Fn(&mut S, usize) -> Result<()> + Sync,
 ) -> Result<Vec<S>> {
     let next = AtomicUsize::new(0);
-    let thread = || -> Result<S> {
+    crew.run(|stop| {
         let mut state = state();
-        loop {
+        while !stop.load(Ordering::Relaxed) {
             let part = next.fetch_add(1, Ordering::Relaxed);
             if part >= PARTITIONS {
-                return Ok(state);
+                break;
             }
             work(&mut state, part)?;
         }
-    };
-    std::thread::scope(|scope| {
-        let handles: Vec<_> = (0..threads.max(1)).map(|_| scope.spawn(thread)).collect();
-        handles.into_iter().map(join).collect()
+        Ok(state)
     })
 }
 
@@ -210,11 +209,11 @@ pub fn partitions<S: Send>(
 pub fn groups<const W: usize, S: Send>(
     spill: &Spill,
     writers: &[Parts],
-    threads: usize,
+    crew: &mut Crew<'_>,
     state: impl Fn() -> S + Sync,
     group: impl Fn(&mut S, &[Record<W>]) -> Result<()> + Sync,
 ) -> Result<Vec<S>> {
-    partitions(threads, state, |state, part| {
+    partitions(crew, state, |state, part| {
         let mut records: Vec<Record<W>> = Vec::new();
         let passes = spill.passes(part, writers);
         for pass in 0..passes {
@@ -237,11 +236,6 @@ pub fn groups<const W: usize, S: Send>(
         }
         Ok(())
     })
-}
-
-/// The result of a thread; a panic in it, a defect of ours, goes on in the caller.
-pub fn join<T>(handle: std::thread::ScopedJoinHandle<'_, T>) -> T {
-    handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
 fn poisoned() -> Error {
@@ -272,7 +266,8 @@ mod tests {
                 all.push(((group[0][0], group[0][1]), numbers));
                 Ok(())
             };
-            let states = groups(&spill, &parts, 2, Vec::new, gather).unwrap();
+            let poll = &mut || false;
+            let states = groups(&spill, &parts, &mut Crew::new(2, poll), Vec::new, gather).unwrap();
             let all: BTreeMap<_, _> = states.into_iter().flatten().collect();
             assert_eq!(all, model);
         }
