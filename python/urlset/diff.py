@@ -56,7 +56,8 @@ def diff(
 
     A URL counts as changed where its lastmod or any other field differs as it is written. Files
     with the same bytes on both sides are not looked into, and not even read where both sides
-    have a manifest of urlset; a URL that stands in several files counts as often as it is listed.
+    have a manifest of urlset. A URL counts once, however often a side lists it; it is changed where
+    the two sides do not list the same entries for it.
 
     Args:
         old, new: what was, and what is.

@@ -14,6 +14,8 @@ from urllib.parse import unquote, urlsplit
 from . import _core
 from .errors import InputError
 
+#: indexes of one site that Google's Search Console takes
+MOST_INDEXES = 500
 SUFFIXES = (".xml", ".xml.gz", ".txt", ".txt.gz")
 
 
@@ -115,7 +117,12 @@ def _folder(root: Path) -> Found:
             indexes.append(item)
             listed |= _children(found, item, children, item.path.parent, files)
     shown = {item.path for item in indexes} | listed
-    found.items[:0] = [item for item in indexes if item.path not in listed]
+    own = [item for item in indexes if item.path not in listed]
+    if len(own) > MOST_INDEXES:
+        message = f"{len(own):,} indexes in this folder"
+        name, address = own[MOST_INDEXES].name, own[MOST_INDEXES].url
+        found.problems.append(("index.too_many", name, 0, 0, address, message))
+    found.items[:0] = own
     for name, item in files.items():
         if item.path in shown or name in retired:
             continue  # retired: kept for crawlers that hold an old index, no part of the set
@@ -187,6 +194,9 @@ def _children(
         elif path not in added:
             added.add(path)
             item = paths.get(path) or Item(path, path.relative_to(root).as_posix())
+            if item.url is not None and unquote(item.url) != unquote(loc):
+                message = f"by the manifest of this folder it is {item.url}"
+                found.problems.append(("index.address", *place, message))
             item.url = item.url or loc
             item.listed = True
             found.items.append(item)

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BinaryHeap};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use super::check::date;
 use super::check::entry::EntryChecks;
@@ -138,6 +138,7 @@ pub fn verify(
                 file: (number as u64) << 32,
                 children: Vec::new(),
                 failed: None,
+                stop,
             };
             done.push((number, one(target, options, &mut inflater, &mut visitor)?));
         }
@@ -216,6 +217,11 @@ fn one(
             let (read, buffer) = parse(opened.bytes, visitor, &mut log, options.short_cut);
             inflater.recycle(buffer);
             summary = read;
+            if summary.form == Form::Text && !is_named_text(&target.name) {
+                log.add(&codes::FILE_TEXT_NAME, At::default(), None, || {
+                    "a list of URLs without the suffix .txt".to_owned()
+                });
+            }
         }
     }
     if let Some(error) = visitor.failed.take() {
@@ -244,6 +250,12 @@ fn one(
     })
 }
 
+/// Google: a text sitemap must end in `.txt`; compressed, `.gz` comes on top.
+fn is_named_text(name: &str) -> bool {
+    let path = name.split(['?', '#']).next().unwrap_or(name).to_ascii_lowercase();
+    path.strip_suffix(".gz").unwrap_or(&path).ends_with(".txt")
+}
+
 struct FileVisitor<'a, 's> {
     checks: EntryChecks,
     hasher: &'a Hasher,
@@ -253,6 +265,7 @@ struct FileVisitor<'a, 's> {
     file: u64,
     children: Vec<Child>,
     failed: Option<Error>,
+    stop: &'a AtomicBool,
 }
 
 impl FileVisitor<'_, '_> {
@@ -304,6 +317,9 @@ impl Visitor for FileVisitor<'_, '_> {
         if let Err(error) = self.remember(form, entry) {
             self.failed = Some(error);
             return ControlFlow::Break(());
+        }
+        if self.stop.load(Ordering::Relaxed) {
+            return ControlFlow::Break(()); // nobody wants the report
         }
         ControlFlow::Continue(())
     }
