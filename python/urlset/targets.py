@@ -61,7 +61,7 @@ def find(target: str | os.PathLike[str], **fetch_options: Any) -> Iterator[Found
     """The files that ``target`` means; fetched ones live until the end of the block.
 
     Raises:
-        InputError: ``target.missing`` or ``target.empty``.
+        InputError: ``target.missing``, ``target.kind`` or ``target.empty``.
     """
     text = os.fspath(target)
     if is_url(text):
@@ -73,8 +73,10 @@ def find(target: str | os.PathLike[str], **fetch_options: Any) -> Iterator[Found
     path = Path(text)
     if path.is_dir():
         yield _folder(path)
-    elif path.exists():
+    elif path.is_file():
         yield _file(path)
+    elif path.exists():  # a pipe cannot be read twice
+        raise InputError(f"{text}: neither a file nor a folder", code="target.kind", input=text)
     else:
         raise InputError(f"{text}: no such file or folder", code="target.missing", input=text)
 

@@ -148,3 +148,47 @@ def test_command(tmp_path: Path) -> None:
         rows = [tuple(cell or None for cell in row) for row in csv.reader(file)]
     assert rows == [("change", "loc", "lastmod", "old_lastmod"), *model(old, new)]
     assert run(a, tmp_path / "nowhere").returncode == 3
+
+
+A, B, C = "2026-01-01", "2026-01-02", None
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "row"),
+    [
+        ([A, A], [A], None),
+        ([A], [A, A, A], None),
+        ([A, B], [B, A, A], None),
+        ([], [A, A], ("added", A, None)),
+        ([B, A], [], ("removed", None, B)),
+        ([A, A], [B], ("changed", B, A)),
+        ([A], [A, B], ("changed", B, A)),
+        ([C, A], [C], ("changed", None, A)),
+    ],
+)
+@pytest.mark.parametrize("together", [True, False])
+def test_a_url_that_is_listed_twice_counts_once(
+    tmp_path: Path,
+    old: list[str | None],
+    new: list[str | None],
+    row: tuple[object, ...] | None,
+    together: bool,
+) -> None:
+    for name, dates in (("old", old), ("new", new)):
+        root = tmp_path / name
+        root.mkdir()
+        rows = [
+            f"<url><loc>https://a.example/x</loc>{f'<lastmod>{d}</lastmod>' if d else ''}</url>"
+            for d in dates
+        ]
+        rows.append("<url><loc>https://a.example/both</loc></url>")
+        files = ["".join(rows)] if together else rows
+        for n, text in enumerate(files):
+            # a comment, so that no two files are equal and left out
+            data = f'<urlset xmlns="{NS}"><!-- {name} {n} -->{text}</urlset>'
+            (root / f"{n}.xml").write_text(data)
+    changes = urlset.diff(tmp_path / "old", tmp_path / "new")
+    wanted = [] if row is None else [(row[0], "https://a.example/x", *row[1:])]
+    assert rows_of(changes) == wanted
+    counts = changes.counts
+    assert counts.added + counts.changed + counts.removed == len(wanted)

@@ -57,7 +57,7 @@ type Job = (usize, Vec<RecordBatch>, Sender<Encoded>);
 type Promised = Result<(usize, Receiver<Encoded>), ArrowError>;
 
 /// Writes all batches to `out` on `threads` threads; returns the number of rows. `poll` is asked
-/// ten times a second whether to stop. Memory: two row groups a thread.
+/// ten times a second whether to stop. Memory: a row group a thread, and one more.
 pub fn write<W: Write + Send>(
     batches: BatchStream,
     out: W,
@@ -69,7 +69,7 @@ pub fn write<W: Write + Send>(
     let options = ArrowWriterOptions::new().with_properties(properties(&schema)?);
     let writer = ArrowWriter::try_new_with_options(out, schema.clone(), options)?;
     let (mut writer, factory) = writer.into_serialized_writer()?;
-    let (jobs, work) = bounded::<Job>(1);
+    let (jobs, work) = bounded::<Job>(0);
     let (promises, promised) = bounded::<Promised>(threads.max(1));
     // they are not waited for after a stop: what is between two batches can take long
     let factory = Arc::new(factory);
