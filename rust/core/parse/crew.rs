@@ -28,7 +28,10 @@ impl<'a> Crew<'a> {
     }
 
     /// Runs `work` on every thread; it gets a flag that tells it to stop.
-    pub fn run<T: Send>(&mut self, work: impl Fn(&AtomicBool) -> Result<T> + Sync) -> Result<Vec<T>> {
+    pub fn run<T: Send>(
+        &mut self,
+        work: impl Fn(&AtomicBool) -> Result<T> + Sync,
+    ) -> Result<Vec<T>> {
         let (threads, stop, work) = (self.threads, &AtomicBool::new(false), &work);
         std::thread::scope(|scope| {
             let (sender, receiver) = bounded::<()>(threads);

@@ -301,16 +301,69 @@ impl Visitor for Casting<'_, '_> {
     }
 }
 
-/// One of the different entries of a URL: the digest of its fields, its lastmod, and the sides that
-/// list it (bit 0 old, bit 1 new).
-type Listed = ([u8; 16], Option<Box<[u8]>>, u8);
+/// So many different entries of one URL are told apart one by one; hostile sets have millions.
+const MOST_LISTED: usize = 64;
+
+/// The entries of a URL on both sides (bit 0 old, bit 1 new).
+#[derive(Default)]
+struct Url {
+    /// The different ones: the digest of the fields, the lastmod, the sides that list it.
+    listed: Vec<([u8; 16], Option<Box<[u8]>>, u8)>,
+    /// Those beyond the most.
+    more: Option<Box<More>>,
+}
+
+/// Entries that are not told apart: compared by the sum of their digests.
+#[derive(Default)]
+struct More {
+    sides: u8,
+    sums: [u128; 2],
+    newest: [Option<Box<[u8]>>; 2],
+}
+
+impl Url {
+    fn add(&mut self, side: usize, digest: [u8; 16], lastmod: Option<&[u8]>) {
+        if let Some(equal) = self.listed.iter_mut().find(|listed| listed.0 == digest) {
+            equal.2 |= 1 << side;
+        } else if self.listed.len() < MOST_LISTED {
+            self.listed.push((digest, lastmod.map(Box::from), 1 << side));
+        } else {
+            let more = self.more.get_or_insert_default();
+            more.sides |= 1 << side;
+            more.sums[side] = more.sums[side].wrapping_add(u128::from_le_bytes(digest));
+            if lastmod > more.newest[side].as_deref() {
+                more.newest[side] = lastmod.map(Box::from);
+            }
+        }
+    }
+
+    fn kind(&self) -> Option<Kind> {
+        let more = self.more.as_ref().map_or(0, |more| more.sides);
+        match self.listed.iter().fold(more, |sides, listed| sides | listed.2) {
+            1 => Some(Kind::Removed),
+            2 => Some(Kind::Added),
+            _ => {
+                let equal = self.listed.iter().all(|listed| listed.2 == 3)
+                    && self.more.as_ref().is_none_or(|more| more.sums[0] == more.sums[1]);
+                (!equal).then_some(Kind::Changed)
+            }
+        }
+    }
+
+    /// Of several the last in the order of their characters.
+    fn lastmod(&self, side: usize) -> Option<Vec<u8>> {
+        let listed = self.listed.iter().filter(|listed| listed.2 & (1 << side) != 0);
+        let more = self.more.as_ref().and_then(|more| more.newest[side].as_deref());
+        listed.filter_map(|listed| listed.1.as_deref()).chain(more).max().map(<[u8]>::to_vec)
+    }
+}
 
 /// The changes of one partition.
 fn compare(spill: &Spill, parts: &[Parts], part: usize) -> Result<Vec<Change>> {
     let mut changes = Vec::new();
     let passes = spill.passes(part, parts);
     for pass in 0..passes {
-        let mut urls: HashMap<Box<[u8]>, Vec<Listed>> = HashMap::new();
+        let mut urls: HashMap<Box<[u8]>, Url> = HashMap::new();
         spill.scan(part, parts, |mut bytes| {
             while let Some((head, rest)) = bytes.split_at_checked(HEAD) {
                 let word = |at: usize| head[at..at + 4].try_into().map_or(0, u32::from_le_bytes);
@@ -326,34 +379,19 @@ fn compare(spill: &Spill, parts: &[Parts], part: usize) -> Result<Vec<Change>> {
                 let (loc, lastmod) = texts.split_at(loc_end);
                 let mut digest = [0; 16];
                 digest.copy_from_slice(&head[1..17]);
-                let side = 1 << (head[0] & 1);
-                let lastmod = || (lastmod_len != NONE).then(|| lastmod.into());
+                let side = usize::from(head[0] & 1);
+                let lastmod = (lastmod_len != NONE).then_some(lastmod);
                 match urls.get_mut(loc) {
-                    // most entries are equal on both sides
-                    Some(all) => match all.iter_mut().find(|listed| listed.0 == digest) {
-                        Some(equal) => equal.2 |= side,
-                        None => all.push((digest, lastmod(), side)),
-                    },
-                    None => {
-                        urls.insert(loc.into(), vec![(digest, lastmod(), side)]);
-                    }
+                    Some(url) => url.add(side, digest, lastmod),
+                    None => urls.entry(loc.into()).or_default().add(side, digest, lastmod),
                 }
             }
         })?;
-        for (loc, all) in urls {
-            let kind = match all.iter().fold(0, |sides, listed| sides | listed.2) {
-                1 => Kind::Removed,
-                2 => Kind::Added,
-                _ if all.iter().all(|listed| listed.2 == 3) => continue,
-                _ => Kind::Changed,
-            };
-            // of several the last in the order of their characters
-            let newest = |side: u8| {
-                let of_side = all.iter().filter(|listed| listed.2 & side != 0);
-                of_side.filter_map(|listed| listed.1.as_deref()).max().map(<[u8]>::to_vec)
-            };
-            let (lastmod, old_lastmod) = (newest(2), newest(1));
-            changes.push(Change { loc: loc.into_vec(), kind, lastmod, old_lastmod });
+        for (loc, url) in urls {
+            if let Some(kind) = url.kind() {
+                let (lastmod, old_lastmod) = (url.lastmod(1), url.lastmod(0));
+                changes.push(Change { loc: loc.into_vec(), kind, lastmod, old_lastmod });
+            }
         }
     }
     Ok(changes)

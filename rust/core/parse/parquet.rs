@@ -121,10 +121,7 @@ fn properties(schema: &SchemaRef) -> Result<WriterProperties, ParquetError> {
 }
 
 /// What comes next; `None` where nothing will.
-fn patiently<T>(
-    from: &Receiver<T>,
-    poll: &mut dyn FnMut() -> bool,
-) -> Result<Option<T>, Failure> {
+fn patiently<T>(from: &Receiver<T>, poll: &mut dyn FnMut() -> bool) -> Result<Option<T>, Failure> {
     loop {
         match from.recv_timeout(PATIENCE) {
             Ok(next) => return Ok(Some(next)),

@@ -160,12 +160,11 @@ pub fn verify(
             &page_parts,
             &mut crew,
             || Kept::new(most),
-            |kept, same: &[Record<3>]| {
-                for again in &same[1..] {
-                    kept.add(again[2], same[0][2]);
-                }
-                Ok(())
+            |kept, same: &[Record<3>], rest| {
+                repeated(kept, same);
+                rest.extend(same.first());
             },
+            repeated,
         )?;
         tell(targets, &mut reports, found, &codes::LOC_DUPLICATE, most, &mut crew, |other| {
             format!("listed already in {other}")
@@ -177,12 +176,16 @@ pub fn verify(
             &link_parts,
             &mut crew,
             || Kept::new(most),
-            |kept, same: &[Record<3>]| {
+            |_, same: &[Record<3>], rest| {
+                // the first of each direction
+                let first = same.chunk_by(|a, b| (a[2] ^ b[2]) >> 63 == 0);
+                rest.extend(first.filter_map(|run| run.first()));
+            },
+            |kept, same| {
                 let ways = same.iter().fold(0, |ways, record| ways | (1 << (record[2] >> 63)));
                 if ways != 3 {
                     kept.add(same[0][2] & !(1 << 63), same[0][2] & !(1 << 63));
                 }
-                Ok(())
             },
         )?;
         tell(targets, &mut reports, found, &codes::ALTERNATE_ONE_WAY, most, &mut crew, |_| {
@@ -322,6 +325,13 @@ impl Visitor for FileVisitor<'_, '_> {
             return ControlFlow::Break(()); // nobody wants the report
         }
         ControlFlow::Continue(())
+    }
+}
+
+/// All places of a URL but the first repeat it.
+fn repeated(kept: &mut Kept, same: &[Record<3>]) {
+    for again in &same[1..] {
+        kept.add(again[2], same[0][2]);
     }
 }
 
