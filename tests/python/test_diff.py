@@ -192,3 +192,24 @@ def test_a_url_that_is_listed_twice_counts_once(
     assert rows_of(changes) == wanted
     counts = changes.counts
     assert counts.added + counts.changed + counts.removed == len(wanted)
+
+
+@pytest.mark.parametrize("memory", [1 << 20, 256 << 20])
+def test_a_url_with_thousands_of_different_entries(tmp_path: Path, memory: int) -> None:
+    """More than are told apart one by one: the order does not matter, one that differs does."""
+    dates = [f"2026-01-01T00:{n // 60 % 60:02}:{n % 60:02}.{n}Z" for n in range(5_000)]
+
+    def side(name: str, dates: list[str]) -> Path:
+        path = tmp_path / name
+        loc = "<loc>https://a.example/x</loc>"
+        rows = "".join(f"<url>{loc}<lastmod>{date}</lastmod></url>" for date in dates)
+        path.write_text(f'<urlset xmlns="{NS}">{rows}</urlset>')
+        return path
+
+    old = side("old.xml", dates)
+    shuffled = random.Random(1).sample(dates, len(dates))
+    assert rows_of(urlset.diff(old, side("new.xml", shuffled), memory=memory)) == []
+    for at in (0, 4_000):
+        changed = [*shuffled[:at], "2027-01-01", *shuffled[at + 1 :]]
+        rows = rows_of(urlset.diff(old, side("new.xml", changed), memory=memory))
+        assert rows == [("changed", "https://a.example/x", "2027-01-01", max(dates))]
