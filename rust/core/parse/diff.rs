@@ -304,11 +304,14 @@ impl Visitor for Casting<'_, '_> {
 /// So many different entries of one URL are told apart one by one; hostile sets have millions.
 const MOST_LISTED: usize = 64;
 
+/// The digest of the fields, the lastmod, the sides that list it.
+type Listed = ([u8; 16], Option<Box<[u8]>>, u8);
+
 /// The entries of a URL on both sides (bit 0 old, bit 1 new).
 #[derive(Default)]
 struct Url {
-    /// The different ones: the digest of the fields, the lastmod, the sides that list it.
-    listed: Vec<([u8; 16], Option<Box<[u8]>>, u8)>,
+    /// The different ones.
+    listed: Vec<Listed>,
     /// Those beyond the most.
     more: Option<Box<More>>,
 }
