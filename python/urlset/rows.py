@@ -143,8 +143,14 @@ def write(rows: Rows, path: str, format: str | None = None) -> int:
     """
     kind = format_of(path, format)
     if path == "-":
-        count = _write(rows, sys.stdout.buffer, kind)
-        sys.stdout.buffer.flush()
+        try:
+            count = _write(rows, sys.stdout.buffer, kind)
+            sys.stdout.buffer.flush()
+        except OSError as error:
+            with suppress(OSError, ValueError):  # what is buffered still is not tried again at exit
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            why = error.strerror or str(error)
+            raise PublishError(f"stdout: {why}", code="output.unwritable") from error
         return count
     import tempfile
 
