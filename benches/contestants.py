@@ -15,7 +15,10 @@ from common import BENCHES, WORK, BenchError
 
 VENV_PYTHON = WORK / "venv" / "bin" / "python"
 NPM = WORK / "npm"
-PIP_PACKAGES = ("polars", "duckdb", "pyarrow", "isal", "xml-sitemap-writer")
+PIP_PACKAGES = (
+    "polars", "duckdb", "pyarrow", "isal", "xml-sitemap-writer",
+    "ultimate-sitemap-parser~=1.8.0", "advertools",
+)  # fmt: skip
 NPM_PACKAGE = "sitemap"
 _DEBIAN = "apt-get install"
 
@@ -112,15 +115,15 @@ def _peers() -> list[Contestant]:
     return [
         Contestant(
             "polars-gz", "Polars + igzip", "peer", "csv", True,
-            script("polars_igzip.py", own=True), _pip_versions("polars", "isal"),
+            script("polars_igzip.py", own=True), pip_versions("polars", "isal"),
         ),
         Contestant(
             "polars-plain", "Polars", "peer", "csv", False,
-            script("polars_igzip.py", "--plain", own=True), _pip_versions("polars"),
+            script("polars_igzip.py", "--plain", own=True), pip_versions("polars"),
         ),
         Contestant(
             "duckdb-plain", "DuckDB", "peer", "csv", False,
-            script("duckdb_concat.py", "--plain", own=True), _pip_versions("duckdb"),
+            script("duckdb_concat.py", "--plain", own=True), pip_versions("duckdb"),
         ),
         Contestant(
             "stdlib-gz", "Python standard library, gzip 1", "peer", "csv", True,
@@ -132,7 +135,7 @@ def _peers() -> list[Contestant]:
         ),
         Contestant(
             "xml-sitemap-writer", "xml-sitemap-writer", "peer", "csv", True,
-            script("xmlsitemapwriter.py", own=True), _pip_versions("xml-sitemap-writer"), part=5,
+            script("xmlsitemapwriter.py", own=True), pip_versions("xml-sitemap-writer"), part=5,
         ),
         Contestant(
             "sitemapjs-plain", "sitemap.js", "peer", "csv", False,
@@ -198,7 +201,9 @@ def _shell(line: str) -> list[str]:
     return ["sh", "-c", line]
 
 
-def _pip_versions(*packages: str) -> Callable[[], str]:
+def pip_versions(*packages: str) -> Callable[[], str]:
+    """What says the versions of packages among the installed peers."""
+
     def versions() -> str:
         code = "import sys, importlib.metadata as m; print(*[p + ' ' + m.version(p) for p in "
         code += "sys.argv[1:]], sep=', ')"

@@ -78,10 +78,10 @@ def targets_table(told: list[Told]) -> str:
         else:
             shown = f"{value:,.2f}{unit}" if value < 10 else f"{value:,.0f}{unit}"
             if at_least:
-                verdict = _verdict(value >= limit, value >= moonshot)
+                verdict = _verdict(value >= limit, bool(moonshot) and value >= moonshot)
             else:
-                verdict = _verdict(value <= limit, value <= moonshot)
-        goals = f"{sign}{limit:g}{unit} | {sign}{moonshot:g}{unit}"
+                verdict = _verdict(value <= limit, bool(moonshot) and value <= moonshot)
+        goals = f"{sign}{limit:g}{unit} | {f'{sign}{moonshot:g}{unit}' if moonshot else ''}"
         lines.append(f"| {label} | {shown} | {goals} | {verdict} |")
     return "\n".join(lines)
 
@@ -92,6 +92,7 @@ def _verdict(met: bool, moonshot: bool) -> str:
     return "met" if met else "**not met**"
 
 
+#: a moonshot of 0 is none
 Target = tuple[str, Callable[[dict[str, Told]], float | None], float, float, str, bool]
 
 
@@ -134,6 +135,11 @@ def _targets() -> list[Target]:
             "bytes of XML a second with 3 images and 8 alternates a row, share of the plain rows'",
             _field("extensions", "share_percent"), 75, 100, " %", True,
         ),
+            "`verify` against ultimate-sitemap-parser",
+            _rate_of("verify", "usp"), 20, 0, " x", True,
+        ),
+        ("`verify`, time / `gzip -t` on all cores", _rate_of("gzip", "verify"), 1.0, 0, "", False),
+        ("`read` to Parquet against advertools", _rate_of("read", "advertools"), 10, 0, " x", True),
         ("cost of all checks", _field("checks", "cost_percent"), 15, 5, " %", False),
     ]  # fmt: skip
 
@@ -149,6 +155,18 @@ def _times(faster: str, slower: str) -> Callable[[dict[str, Told]], float | None
     return measured
 
 
+def _rate_of(faster: str, slower: str) -> Callable[[dict[str, Told]], float | None]:
+    """How many times the URLs a second of `slower` the reader `faster` reads."""
+
+    def measured(by_bench: dict[str, Told]) -> float | None:
+        results = by_bench.get("reading", {"results": []})["results"]
+        rates = {one["key"]: one["urls_per_second"] for one in results if not one["failed"]}
+        both = faster in rates and slower in rates
+        return float(rates[faster] / rates[slower]) if both else None
+
+    return measured
+
+
 def _peak(source: str) -> Callable[[dict[str, Told]], float | None]:
     def measured(by_bench: dict[str, Told]) -> float | None:
         results = by_bench.get("memory", {"results": []})["results"]
@@ -160,6 +178,28 @@ def _peak(source: str) -> Callable[[dict[str, Told]], float | None]:
 
 def _field(bench: str, name: str) -> Callable[[dict[str, Told]], float | None]:
     return lambda by_bench: by_bench[bench][name] if bench in by_bench else None
+
+
+def reading_table(reading: Told) -> str:
+    """Every reader of the same sitemaps, in the order of its JSON."""
+    lines = [
+        "| what | URLs | wall s, median | URLs/s | CPU s | peak MiB |",
+        "|---|--:|--:|--:|--:|--:|",
+    ]
+    for one in reading["results"]:
+        if one["failed"]:
+            lines.append(f"| {one['label']} | | not measured: {one['failed']} | | | |")
+            continue
+        cells = [
+            one["label"],
+            _rows(one["urls"]),
+            f"{one['wall']:.2f}",
+            _significant(one["urls_per_second"]),
+            f"{one['cpu']:.2f}",
+            f"{one['peak_rss'] / MIB:,.0f}",
+        ]
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines)
 
 
 def memory_table(memory: Told) -> str:
@@ -195,6 +235,12 @@ def document(told: list[Told]) -> str:
         parts.append("Versions: " + "; ".join(versions) + "." + maker)
     if "memory" in by_bench:
         parts += ["### Memory", _origin(by_bench["memory"]), memory_table(by_bench["memory"])]
+    if "reading" in by_bench:
+        reading = by_bench["reading"]
+        parts += [f"### Reading back, {_rows(reading['rows'])} rows", _origin(reading)]
+        parts.append(reading_table(reading))
+        versions = {one["version"]: None for one in reading["results"] if not one["failed"]}
+        parts.append("Versions: " + "; ".join(versions) + ".")
     titles = {
         "duplicates": "Duplicates",
         "publish": "Publication",

@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use libfuzzer_sys::fuzz_target;
 use urlset_core::parse::check::entry::EntryChecks;
 use urlset_core::parse::entry::{Entry, Form, Visitor};
-use urlset_core::parse::finding::Log;
+use urlset_core::parse::finding::{Finding, Log};
 use urlset_core::parse::inflate::from_memory;
 use urlset_core::parse::parse;
 use urlset_core::parse::rows::{Rows, schema};
@@ -41,7 +41,9 @@ fn run(data: &[u8], short_cut: bool) -> (Vec<Vec<u8>>, Vec<(&'static str, u64, u
     let batch = seen.rows.finish().expect("a batch of the schema");
     assert_eq!(batch.num_rows(), seen.locs.len());
     let found = log.into_listed();
-    (seen.locs, found.into_iter().map(|f| (f.code.name, f.at.offset, f.at.line)).collect())
+    // how many bytes come out before damaged gzip data fails depends on the sizes of the reads
+    let offset = |f: &Finding| if f.code.name.starts_with("gzip.") { 0 } else { f.at.offset };
+    (seen.locs, found.iter().map(|f| (f.code.name, offset(f), f.at.line)).collect())
 }
 
 fuzz_target!(|data: &[u8]| {

@@ -4,6 +4,8 @@ from collections.abc import Callable, Sequence
 from os import PathLike
 from typing import Any, final
 
+from _typeshed import SupportsWrite
+
 __all__ = [
     "Progress",
     "Stream",
@@ -70,6 +72,8 @@ def peek(path: PathLike[str]) -> tuple[str, list[tuple[str, str | None, int, int
 @final
 class Stream:
     def __arrow_c_stream__(self, requested_schema: object = None) -> object: ...
+    def wait(self) -> None: ...
+    def write_parquet(self, file: SupportsWrite[bytes], threads: int) -> int: ...
     def counts(self) -> tuple[int, int, int, int] | None: ...
 
 def read_stream(

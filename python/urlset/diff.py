@@ -56,7 +56,8 @@ def diff(
 
     A URL counts as changed where its lastmod or any other field differs as it is written. Files
     with the same bytes on both sides are not looked into, and not even read where both sides
-    have a manifest of urlset; a URL that stands in several files counts as often as it is listed.
+    have a manifest of urlset. A URL counts once, however often a side lists it; it is changed where
+    the two sides do not list the same entries for it.
 
     Args:
         old, new: what was, and what is.
@@ -137,8 +138,9 @@ def compare(
     """Compare two lists of local files, as a build does for its change feed."""
     if memory < 1 << 20:
         raise ConfigError("memory must be at least 1 MiB", code="diff.options")
-    stream = _core.diff_stream(list(old), list(new), thread_count(threads), memory, lenient)
-    return Changes(stream, stack or ExitStack())
+    count = thread_count(threads)
+    stream = _core.diff_stream(list(old), list(new), count, memory, lenient)
+    return Changes(stream, stack or ExitStack(), count)
 
 
 def write_changes(

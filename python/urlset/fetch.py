@@ -12,11 +12,11 @@ import tempfile
 import threading
 import time
 import zlib
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from queue import Empty, SimpleQueue
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 from urllib.parse import urljoin, urlsplit
 
 from . import _core
@@ -25,6 +25,9 @@ from .targets import Found, Item
 
 if TYPE_CHECKING:
     import httpx
+
+J = TypeVar("J")
+R = TypeVar("R")
 
 #: bytes of one file: a sitemap has 50 MiB at most before compression
 MOST_BYTES = 256 << 20
@@ -70,16 +73,18 @@ def fetched(url: str, *, allow_private: bool = False) -> Iterator[Found]:
         httpx.Client(headers=headers, timeout=TIMEOUT, limits=limits) as client,
     ):
         fetcher = _Fetcher(client, Path(folder), allow_private)
-        found = Found()
         try:
-            first = fetcher.get(url, found)
+            found = Found()
+            (first,) = fetcher.parallel(lambda address: fetcher.get(address, found), [url])
+            found.items.append(Item(first, url, url))
+            kind, children = _peek(first)
+            if kind == "index":
+                fetcher.children(url, children, found)
+            yield found
         except Refused as error:
             raise InputError(f"{url}: {error}", code=error.code, input=url) from None
-        found.items.append(Item(first, url, url))
-        kind, children = _peek(first)
-        if kind == "index":
-            fetcher.children(url, children, found)
-        yield found
+        finally:
+            fetcher.stop()
 
 
 def _peek(path: Path) -> tuple[str, list[tuple[str, str | None, int, int]]]:
@@ -97,6 +102,7 @@ class _Fetcher:
         self._lock = threading.Lock()
         self._count = 0
         self._total = 0
+        self._stopped = False
         from urllib.request import getproxies
 
         self._proxied = bool({"http", "https", "all"} & set(getproxies()))
@@ -127,15 +133,53 @@ class _Fetcher:
                 mine.problems.append((error.code, *place, str(error)))
                 return None, mine
 
-        with ThreadPoolExecutor(PARALLEL) as pool:
-            try:
-                for item, mine in pool.map(one, jobs):
-                    found.problems += mine.problems
-                    if item is not None:
-                        found.items.append(item)
-            except BaseException:
-                pool.shutdown(wait=False, cancel_futures=True)
-                raise
+        for item, mine in self.parallel(one, jobs):
+            found.problems += mine.problems
+            if item is not None:
+                found.items.append(item)
+
+    def parallel(self, work: Callable[[J], R], jobs: Sequence[J]) -> list[R]:
+        """The results of ``work``, in the order of the jobs.
+
+        The calling thread only waits, so that a signal ends it at once, and a thread that is held
+        up by the other side is left alone: those of an executor would be joined.
+        """
+        todo: SimpleQueue[tuple[int, J]] = SimpleQueue()
+        done: SimpleQueue[tuple[int, R | None, BaseException | None]] = SimpleQueue()
+        for numbered in enumerate(jobs):
+            todo.put(numbered)
+
+        def run() -> None:
+            while not self._stopped:
+                try:
+                    number, job = todo.get_nowait()
+                except Empty:
+                    return
+                try:
+                    done.put((number, work(job), None))
+                except BaseException as error:  # noqa: BLE001 (it goes on in the caller)
+                    done.put((number, None, error))
+
+        for _ in range(min(PARALLEL, len(jobs))):
+            threading.Thread(target=run, daemon=True).start()
+        results: dict[int, Any] = {}
+        while len(results) < len(jobs):
+            number, result, error = done.get()
+            if error is not None:
+                raise error
+            results[number] = result
+        return [results[number] for number in range(len(jobs))]
+
+    def stop(self) -> None:
+        """No file is made from now on: the folder is about to go."""
+        with self._lock:
+            self._stopped = True
+
+    def _create(self, path: Path) -> BinaryIO:
+        with self._lock:
+            if self._stopped:
+                raise Refused("fetch.failed", "stopped")
+            return path.open("wb")
 
     def get(self, url: str, found: Found, place: tuple[str, int, int, str] | None = None) -> Path:
         """Fetches one file, trying again where that may help."""
@@ -230,7 +274,7 @@ class _Fetcher:
             raise Refused("fetch.encoding", f"Content-Encoding {encoding} was not asked for")
         encoded = encoding in ("gzip", "x-gzip")
         got = 0
-        with path.open("wb") as file:
+        with self._create(path) as file:
             for block in response.iter_raw(1 << 16):
                 got += len(block)
                 with self._lock:
@@ -247,7 +291,7 @@ class _Fetcher:
         if not zipped:
             return path, "Content-Encoding says gzip, the bytes are not"
         named_gz = urlsplit(address).path.lower().endswith(".gz")
-        plain = _gunzip(path)
+        plain = self._gunzip(path)
         with plain.open("rb") as file:
             doubly = file.read(2) == b"\x1f\x8b"
         if not named_gz:
@@ -255,32 +299,31 @@ class _Fetcher:
         # a .gz with Content-Encoding: some clients unpack it once, some twice, some not at all
         return (plain if doubly else path), "a .gz file with Content-Encoding: gzip"
 
-
-def _gunzip(path: Path) -> Path:
-    """Undoes Content-Encoding, bounded; damage stays as it is for the reader to find."""
-    out = path.with_suffix(".plain")
-    written = 0
-    unzip = zlib.decompressobj(31)
-    with path.open("rb") as source, out.open("wb") as target:
-        block = source.read(1 << 16)
-        while block:
-            try:
-                data = unzip.decompress(block, 1 << 20)
-            except zlib.error:
-                return path
-            written += len(data)
-            if written > 4 * MOST_BYTES:
-                raise Refused("fetch.failed", "it inflates to more than 1 GiB")
-            target.write(data)
-            block = unzip.unconsumed_tail
-            if unzip.eof:
-                block = unzip.unused_data + source.read(1 << 16)
-                if not block.startswith(b"\x1f\x8b"):
-                    return out
-                unzip = zlib.decompressobj(31)
-            elif not block:
-                block = source.read(1 << 16)
-    return out if unzip.eof else path
+    def _gunzip(self, path: Path) -> Path:
+        """Undoes Content-Encoding, bounded; damage stays as it is for the reader to find."""
+        out = path.with_suffix(".plain")
+        written = 0
+        unzip = zlib.decompressobj(31)
+        with path.open("rb") as source, self._create(out) as target:
+            block = source.read(1 << 16)
+            while block:
+                try:
+                    data = unzip.decompress(block, 1 << 20)
+                except zlib.error:
+                    return path
+                written += len(data)
+                if written > 4 * MOST_BYTES:
+                    raise Refused("fetch.failed", "it inflates to more than 1 GiB")
+                target.write(data)
+                block = unzip.unconsumed_tail
+                if unzip.eof:
+                    block = unzip.unused_data + source.read(1 << 16)
+                    if not block.startswith(b"\x1f\x8b"):
+                        return out
+                    unzip = zlib.decompressobj(31)
+                elif not block:
+                    block = source.read(1 << 16)
+        return out if unzip.eof else path
 
 
 def _same(a: str, b: str) -> bool:

@@ -56,7 +56,8 @@ def read(
         found = stack.enter_context(find(target, allow_private=allow_private))
         must_be_whole(found, lenient)
         files = [(item.path, item.name) for item in found.items]
-        return Rows(_core.read_stream(files, thread_count(threads), lenient), stack)
+        count = thread_count(threads)
+        return Rows(_core.read_stream(files, count, lenient), stack, count)
     except BaseException:
         stack.close()
         raise

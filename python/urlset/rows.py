@@ -28,9 +28,10 @@ class Rows:
     until :meth:`close`.
     """
 
-    def __init__(self, stream: Any, stack: ExitStack) -> None:
+    def __init__(self, stream: Any, stack: ExitStack, threads: int) -> None:
         self._stream = stream
         self._stack = stack
+        self._threads = threads
         self._reader: pa.RecordBatchReader | None = None
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
@@ -52,6 +53,7 @@ class Rows:
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         reader = self.reader()
         while True:
+            self._stream.wait()  # where a signal can end it
             try:
                 with stream_errors():
                     batch = reader.read_next_batch()
@@ -68,6 +70,16 @@ class Rows:
         import pyarrow as pa
 
         return pa.Table.from_batches(list(self), schema=self.schema)
+
+    def write_parquet(self, file: BinaryIO) -> int:
+        """Write all rows as Parquet; returns their number.
+
+        Raises:
+            InputError: a sitemap cannot be read.
+            OSError: the file cannot be written.
+        """
+        with stream_errors():
+            return int(self._stream.write_parquet(file, self._threads))
 
     def close(self) -> None:
         """Let go of fetched files."""
@@ -131,8 +143,14 @@ def write(rows: Rows, path: str, format: str | None = None) -> int:
     """
     kind = format_of(path, format)
     if path == "-":
-        count = _write(rows, sys.stdout.buffer, kind)
-        sys.stdout.buffer.flush()
+        try:
+            count = _write(rows, sys.stdout.buffer, kind)
+            sys.stdout.buffer.flush()
+        except OSError as error:
+            with suppress(OSError, ValueError):  # what is buffered still is not tried again at exit
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            why = error.strerror or str(error)
+            raise PublishError(f"stdout: {why}", code="output.unwritable") from error
         return count
     import tempfile
 
@@ -161,11 +179,12 @@ def write(rows: Rows, path: str, format: str | None = None) -> int:
 
 def _write(rows: Rows, file: BinaryIO, kind: str) -> int:
     writers: dict[str, Callable[[BinaryIO, pa.Schema], Any]] = {
-        "parquet": _Parquet,
         "csv": _csv,
         "jsonl": _JsonLines,
         "arrow": _arrow,
     }
+    if kind == "parquet":
+        return rows.write_parquet(file)
     if kind not in writers:
         raise ConfigError(f"{kind!r} is no format", code="output.format")
     schema = flat(rows.schema) if kind == "csv" else rows.schema
@@ -175,48 +194,6 @@ def _write(rows: Rows, file: BinaryIO, kind: str) -> int:
             writer.write_batch(flatten(batch, schema) if kind == "csv" else batch)
             count += batch.num_rows
     return count
-
-
-class _Parquet:
-    """Row groups of some 128 Ki rows or 64 MiB: small ones make slow files."""
-
-    def __init__(self, file: BinaryIO, schema: pa.Schema) -> None:
-        import pyarrow.parquet as pq
-
-        # URLs do not repeat, shards and words do
-        repeated = [name for name in ("shard", "changefreq", "change") if name in schema.names]
-        self._schema = schema
-        self._writer = pq.ParquetWriter(
-            file,
-            schema,
-            compression="zstd",
-            use_dictionary=repeated,
-        )
-        self._batches: list[pa.RecordBatch] = []
-        self._rows = self._bytes = 0
-
-    def __enter__(self) -> _Parquet:
-        return self
-
-    def __exit__(self, error: object, *_: object) -> None:
-        if error is None:
-            self._flush()
-        self._writer.close()
-
-    def write_batch(self, batch: pa.RecordBatch) -> None:
-        self._batches.append(batch)
-        self._rows += batch.num_rows
-        self._bytes += batch.nbytes
-        if self._rows >= 1 << 17 or self._bytes >= 64 << 20:
-            self._flush()
-
-    def _flush(self) -> None:
-        import pyarrow as pa
-
-        if self._batches:
-            table = pa.Table.from_batches(self._batches, self._schema)
-            self._writer.write_table(table, row_group_size=max(self._rows, 1))
-        self._batches, self._rows, self._bytes = [], 0, 0
 
 
 def _csv(file: BinaryIO, schema: pa.Schema) -> Any:

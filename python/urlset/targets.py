@@ -14,6 +14,8 @@ from urllib.parse import unquote, urlsplit
 from . import _core
 from .errors import InputError
 
+#: indexes of one site that Google's Search Console takes
+MOST_INDEXES = 500
 SUFFIXES = (".xml", ".xml.gz", ".txt", ".txt.gz")
 
 
@@ -59,7 +61,7 @@ def find(target: str | os.PathLike[str], **fetch_options: Any) -> Iterator[Found
     """The files that ``target`` means; fetched ones live until the end of the block.
 
     Raises:
-        InputError: ``target.missing`` or ``target.empty``.
+        InputError: ``target.missing``, ``target.kind`` or ``target.empty``.
     """
     text = os.fspath(target)
     if is_url(text):
@@ -71,8 +73,10 @@ def find(target: str | os.PathLike[str], **fetch_options: Any) -> Iterator[Found
     path = Path(text)
     if path.is_dir():
         yield _folder(path)
-    elif path.exists():
+    elif path.is_file():
         yield _file(path)
+    elif path.exists():  # a pipe cannot be read twice
+        raise InputError(f"{text}: neither a file nor a folder", code="target.kind", input=text)
     else:
         raise InputError(f"{text}: no such file or folder", code="target.missing", input=text)
 
@@ -115,7 +119,12 @@ def _folder(root: Path) -> Found:
             indexes.append(item)
             listed |= _children(found, item, children, item.path.parent, files)
     shown = {item.path for item in indexes} | listed
-    found.items[:0] = [item for item in indexes if item.path not in listed]
+    own = [item for item in indexes if item.path not in listed]
+    if len(own) > MOST_INDEXES:
+        message = f"{len(own):,} indexes in this folder"
+        name, address = own[MOST_INDEXES].name, own[MOST_INDEXES].url
+        found.problems.append(("index.too_many", name, 0, 0, address, message))
+    found.items[:0] = own
     for name, item in files.items():
         if item.path in shown or name in retired:
             continue  # retired: kept for crawlers that hold an old index, no part of the set
@@ -187,6 +196,9 @@ def _children(
         elif path not in added:
             added.add(path)
             item = paths.get(path) or Item(path, path.relative_to(root).as_posix())
+            if item.url is not None and unquote(item.url) != unquote(loc):
+                message = f"by the manifest of this folder it is {item.url}"
+                found.problems.append(("index.address", *place, message))
             item.url = item.url or loc
             item.listed = True
             found.items.append(item)

@@ -1,17 +1,23 @@
 //! verify, read and diff: extract, detach, call the core once, convert.
+use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
+use arrow_array::{RecordBatch, RecordBatchReader};
+use arrow_schema::{ArrowError, SchemaRef};
 
-use pyo3::exceptions::PyRuntimeError;
+use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError};
 use pyo3::prelude::*;
-use pyo3::types::PyCapsule;
+use pyo3::types::{PyBytes, PyCapsule};
 use serde_json::json;
 use urlset_core::parse::changes;
 use urlset_core::parse::codes;
+use urlset_core::parse::crew::PATIENCE;
 use urlset_core::parse::diff::{Counts, Options as DiffOptions, Shard};
 use urlset_core::parse::entry::Form;
+use urlset_core::parse::parquet::{self, Failure};
 use urlset_core::parse::read::{BatchStream, read};
 use urlset_core::parse::verify::{FileReport, Options, Target, verify};
 
@@ -104,11 +110,53 @@ pub fn peek(py: Python<'_>, path: PathBuf) -> PyResult<(&'static str, Vec<Listed
 /// An entry of an index: loc, lastmod, line, offset.
 type Listed = (String, Option<String>, u64, u64);
 
-/// Batches made by threads behind it; it can be taken once, as an Arrow C stream.
+/// Batches made by threads behind it; they can be taken once.
 #[pyclass]
 pub struct Stream {
-    batches: Mutex<Option<BatchStream>>,
+    batches: Arc<Mutex<Option<BatchStream>>>,
+    schema: SchemaRef,
+    taken: AtomicBool,
     counts: Arc<Mutex<Option<Counts>>>,
+}
+
+impl Stream {
+    fn new(batches: BatchStream, counts: Arc<Mutex<Option<Counts>>>) -> Stream {
+        let schema = batches.schema();
+        let batches = Arc::new(Mutex::new(Some(batches)));
+        Stream { batches, schema, taken: AtomicBool::new(false), counts }
+    }
+
+    fn take(&self) -> PyResult<()> {
+        match self.taken.swap(true, Ordering::Relaxed) {
+            true => Err(PyRuntimeError::new_err("this stream was taken already")),
+            false => Ok(()),
+        }
+    }
+}
+
+/// The stream for its taker; when it goes, the threads stop.
+struct Taken(Arc<Mutex<Option<BatchStream>>>, SchemaRef);
+
+impl Iterator for Taken {
+    type Item = Result<RecordBatch, ArrowError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.0.lock().ok()?.as_mut()?.next()
+    }
+}
+
+impl RecordBatchReader for Taken {
+    fn schema(&self) -> SchemaRef {
+        self.1.clone()
+    }
+}
+
+impl Drop for Taken {
+    fn drop(&mut self) {
+        if let Ok(mut batches) = self.0.lock() {
+            *batches = None;
+        }
+    }
 }
 
 #[pymethods]
@@ -121,12 +169,43 @@ impl Stream {
         requested_schema: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
         let _ = requested_schema; // a wish that a producer need not grant
-        let taken = self.batches.lock().ok().and_then(|mut batches| batches.take());
-        let Some(batches) = taken else {
+        self.take()?;
+        let taken = Taken(self.batches.clone(), self.schema.clone());
+        let stream = FFI_ArrowArrayStream::new(Box::new(taken));
+        PyCapsule::new_with_value(py, stream, c"arrow_array_stream")
+    }
+
+    /// Waits until the next batch can be taken without waiting; a signal ends it.
+    fn wait(&self, py: Python<'_>) -> PyResult<()> {
+        let ready = || match self.batches.lock() {
+            Ok(mut batches) => batches.as_mut().is_none_or(|batches| batches.wait(PATIENCE)),
+            Err(_) => true, // taking it fails, too
+        };
+        while !py.detach(ready) {
+            py.check_signals()?;
+        }
+        Ok(())
+    }
+
+    /// Writes all rows as Parquet to an object with `write`; returns their number.
+    fn write_parquet(&self, py: Python<'_>, file: Py<PyAny>, threads: usize) -> PyResult<u64> {
+        self.take()?;
+        let batches = self.batches.lock().ok().and_then(|mut batches| batches.take());
+        let Some(batches) = batches else {
             return Err(PyRuntimeError::new_err("this stream was taken already"));
         };
-        let stream = FFI_ArrowArrayStream::new(Box::new(batches));
-        PyCapsule::new_with_value(py, stream, c"arrow_array_stream")
+        let mut signal = None;
+        let out = BufWriter::with_capacity(1 << 20, Output(file));
+        let written =
+            py.detach(|| parquet::write(batches, out, threads, &mut || interrupted(&mut signal)));
+        if let Some(signal) = signal {
+            return Err(signal);
+        }
+        written.map_err(|failure| match failure {
+            Failure::Rows(error) => PyRuntimeError::new_err(error.to_string()),
+            Failure::Output(error) => error.into(),
+            Failure::Cancelled => PyKeyboardInterrupt::new_err(()),
+        })
     }
 
     /// Of a diff, once it is at its end: added, changed, removed, files left out as equal.
@@ -136,10 +215,27 @@ impl Stream {
     }
 }
 
+/// A Python object with `write`; an exception of it is kept in the error.
+struct Output(Py<PyAny>);
+
+impl Write for Output {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        Python::attach(|py| {
+            let wrote = self.0.call_method1(py, "write", (PyBytes::new(py, bytes),))?;
+            wrote.extract::<usize>(py)
+        })
+        .map_err(io::Error::from)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
 /// Reads sitemaps: (path, name) each.
 #[pyfunction]
 pub fn read_stream(files: Vec<(PathBuf, String)>, threads: usize, lenient: bool) -> Stream {
-    Stream { batches: Mutex::new(Some(read(files, threads, lenient))), counts: Arc::default() }
+    Stream::new(read(files, threads, lenient), Arc::default())
 }
 
 /// A file: path, name, digest from a manifest.
@@ -159,5 +255,5 @@ pub fn diff_stream(
     };
     let options = DiffOptions { threads, memory, spill: None, lenient };
     let (batches, counts) = changes::stream(shards(old), shards(new), options);
-    Stream { batches: Mutex::new(Some(batches)), counts }
+    Stream::new(batches, counts)
 }

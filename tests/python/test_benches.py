@@ -274,6 +274,29 @@ def test_targets_say_met_and_not_met() -> None:
     assert lines["| cost of all checks"].endswith("not measured |")
 
 
+def test_readers_are_compared_by_their_rates() -> None:
+    def reader(key: str, urls: int, wall: float) -> dict[str, Any]:
+        told = {"key": key, "label": key, "urls": urls, "failed": None, "cpu": 1.0}
+        return {**told, "wall": wall, "urls_per_second": urls / wall, "peak_rss": 1 << 20}
+
+    results = [
+        reader("verify", 2_000_000, 1.0), reader("gzip", 2_000_000, 0.5),
+        reader("usp", 500_000, 10.0), reader("read", 2_000_000, 2.0),
+        {"key": "advertools", "label": "advertools", "urls": 1, "failed": "not there"},
+    ]  # fmt: skip
+    told = {"bench": "reading", "results": results}
+    lines = report.targets_table([told]).splitlines()
+    (usp,) = (line for line in lines if "ultimate-sitemap-parser" in line)
+    (gzip_t,) = (line for line in lines if "gzip -t" in line)
+    (advertools,) = (line for line in lines if "advertools" in line)
+    assert usp.split(" | ")[1:] == ["40 x", "≥ 20 x", "", "met |"]
+    assert gzip_t.split(" | ")[1:] == ["2.00", "≤ 1", "", "**not met** |"]
+    assert advertools.endswith("not measured |")
+    table = report.reading_table(told)
+    assert "| usp | 500 k | 10.00 | 50,000 | 1.00 | 1 |" in table
+    assert "not measured: not there" in table
+
+
 def test_the_chart_is_well_formed_and_to_scale() -> None:
     results = [result("a", 4e6), result("b", 1e6), result("plain", 9e6, gzip=False)]
     drawn = chart.svg(results, {"cores": 2})

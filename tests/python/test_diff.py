@@ -148,3 +148,68 @@ def test_command(tmp_path: Path) -> None:
         rows = [tuple(cell or None for cell in row) for row in csv.reader(file)]
     assert rows == [("change", "loc", "lastmod", "old_lastmod"), *model(old, new)]
     assert run(a, tmp_path / "nowhere").returncode == 3
+
+
+A, B, C = "2026-01-01", "2026-01-02", None
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "row"),
+    [
+        ([A, A], [A], None),
+        ([A], [A, A, A], None),
+        ([A, B], [B, A, A], None),
+        ([], [A, A], ("added", A, None)),
+        ([B, A], [], ("removed", None, B)),
+        ([A, A], [B], ("changed", B, A)),
+        ([A], [A, B], ("changed", B, A)),
+        ([C, A], [C], ("changed", None, A)),
+    ],
+)
+@pytest.mark.parametrize("together", [True, False])
+def test_a_url_that_is_listed_twice_counts_once(
+    tmp_path: Path,
+    old: list[str | None],
+    new: list[str | None],
+    row: tuple[object, ...] | None,
+    together: bool,
+) -> None:
+    for name, dates in (("old", old), ("new", new)):
+        root = tmp_path / name
+        root.mkdir()
+        rows = [
+            f"<url><loc>https://a.example/x</loc>{f'<lastmod>{d}</lastmod>' if d else ''}</url>"
+            for d in dates
+        ]
+        rows.append("<url><loc>https://a.example/both</loc></url>")
+        files = ["".join(rows)] if together else rows
+        for n, text in enumerate(files):
+            # a comment, so that no two files are equal and left out
+            data = f'<urlset xmlns="{NS}"><!-- {name} {n} -->{text}</urlset>'
+            (root / f"{n}.xml").write_text(data)
+    changes = urlset.diff(tmp_path / "old", tmp_path / "new")
+    wanted = [] if row is None else [(row[0], "https://a.example/x", *row[1:])]
+    assert rows_of(changes) == wanted
+    counts = changes.counts
+    assert counts.added + counts.changed + counts.removed == len(wanted)
+
+
+@pytest.mark.parametrize("memory", [1 << 20, 256 << 20])
+def test_a_url_with_thousands_of_different_entries(tmp_path: Path, memory: int) -> None:
+    """More than are told apart one by one: the order does not matter, one that differs does."""
+    dates = [f"2026-01-01T00:{n // 60 % 60:02}:{n % 60:02}.{n}Z" for n in range(5_000)]
+
+    def side(name: str, dates: list[str]) -> Path:
+        path = tmp_path / name
+        loc = "<loc>https://a.example/x</loc>"
+        rows = "".join(f"<url>{loc}<lastmod>{date}</lastmod></url>" for date in dates)
+        path.write_text(f'<urlset xmlns="{NS}">{rows}</urlset>')
+        return path
+
+    old = side("old.xml", dates)
+    shuffled = random.Random(1).sample(dates, len(dates))
+    assert rows_of(urlset.diff(old, side("new.xml", shuffled), memory=memory)) == []
+    for at in (0, 4_000):
+        changed = [*shuffled[:at], "2027-01-01", *shuffled[at + 1 :]]
+        rows = rows_of(urlset.diff(old, side("new.xml", changed), memory=memory))
+        assert rows == [("changed", "https://a.example/x", "2027-01-01", max(dates))]

@@ -220,6 +220,24 @@ def test_formats(site: Path, tmp_path: Path) -> None:
     assert [p.name for p in tmp_path.glob(".rows*")] == []
 
 
+@pytest.mark.parametrize("kind", ["parquet", "csv", "jsonl", "arrow"])
+def test_a_stdout_that_takes_nothing(site: Path, kind: str) -> None:
+    command = [sys.executable, "-c", "from urlset.cli import main; main()", "read", str(site)]
+    command += ["-o", "-", "--format", kind]
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, timeout=120)
+    assert done.returncode == 3
+    assert done.stderr.endswith(b"stdout: No space left on device [output.unwritable]\n")
+    assert done.stderr.count(b"\n") == 1
+    child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert child.stdout is not None and child.stderr is not None
+    child.stdout.close()
+    said = child.stderr.read()
+    child.stderr.close()
+    assert child.wait(120) == 3
+    assert said.endswith(b"Broken pipe [output.unwritable]\n") and said.count(b"\n") == 1
+
+
 def test_nested_columns_are_json_in_csv(tmp_path: Path) -> None:
     path = tmp_path / "s.xml"
     row = {"loc": "https://a.example/x", "lastmod": None, "changefreq": None, "priority": None,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import re
 import subprocess
 import sys
@@ -253,3 +254,45 @@ def test_options_out_of_range() -> None:
     with pytest.raises(urlset.InputError) as error:
         urlset.verify(BROKEN / "nowhere")
     assert error.value.code == "target.missing"
+
+
+def test_an_index_at_other_addresses_than_its_manifest(tmp_path: Path) -> None:
+    (tmp_path / "s.xml").write_bytes(urlset_of("https://www.shop.example/maps/1"))
+    (tmp_path / "sitemap.xml").write_bytes(index_of("https://www.shop.example/maps/s.xml"))
+    (tmp_path / ".urlset").mkdir()
+    manifest = tmp_path / ".urlset" / "manifest.json"
+    manifest.write_text('{"sitemap_url": "https://www.shop.example/maps/", "shards": []}')
+    assert urlset.verify(tmp_path).counts == {}
+    manifest.write_text('{"sitemap_url": "https://www.shop.example/new%C3%A4/", "shards": []}')
+    (found,) = (p for p in urlset.verify(tmp_path).problems if p.code == "index.address")
+    assert (found.severity, found.file, found.line) == ("warning", "sitemap.xml", 2)
+    assert found.url == "https://www.shop.example/maps/s.xml"
+    assert "https://www.shop.example/new%C3%A4/s.xml" in found.message
+
+
+@pytest.mark.parametrize(("count", "told"), [(500, False), (501, True)])
+def test_more_indexes_than_search_console_takes(tmp_path: Path, count: int, told: bool) -> None:
+    (tmp_path / "s.xml").write_bytes(urlset_of("https://www.shop.example/1"))
+    for n in range(count):
+        (tmp_path / f"index-{n}.xml").write_bytes(index_of("https://www.shop.example/s.xml"))
+    assert ("index.too_many" in urlset.verify(tmp_path).counts) == told
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [("a.txt", False), ("a.TXT", False), ("a.txt.gz", False), ("a.xml", True), ("a", True),
+     ("a.gz", True), ("txt", True)],
+)  # fmt: skip
+def test_names_of_text_sitemaps(tmp_path: Path, name: str, told: bool) -> None:
+    data = b"https://www.shop.example/1\n"
+    path = tmp_path / name
+    path.write_bytes(gzip.compress(data) if name.endswith("gz") else data)
+    assert set(urlset.verify(path).counts) == ({"file.text_name"} if told else set())
+
+
+def test_a_pipe_is_no_target(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.xml")
+    for target in (tmp_path / "pipe.xml", "/dev/null"):
+        with pytest.raises(urlset.InputError) as error:
+            urlset.verify(target)
+        assert error.value.code == "target.kind"

@@ -111,6 +111,14 @@ def test_ten_gigabytes_in_gzip(tmp_path: Path) -> None:
     assert status == 1 and "gzip.bomb" in out and seconds < 120
 
 
+@pytest.mark.slow
+def test_one_url_millions_of_times(tmp_path: Path) -> None:
+    path = tmp_path / "sitemap.xml.gz"
+    bomb(path, HEAD.encode(), URL.encode() * 20_000, 1_050)
+    status, out, _ = verify_in_child(path)
+    assert status == 1 and "loc.duplicate" in out and "gzip.bomb" not in out
+
+
 @pytest.mark.parametrize(
     "text",
     ["<!--" + "a" * 3_000_000, "<![CDATA[" + "a" * 3_000_000, "<?x " + "a" * 3_000_000,

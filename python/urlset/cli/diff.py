@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from .signals import stoppable
 from .sizes import SIZE
 
 
@@ -43,7 +44,7 @@ def diff(
     kind = format_of(output, format) if output else None
     if kind in ("parquet", "arrow") and output == "-" and sys.stdout.isatty():
         raise click.UsageError(f"{kind} is not for a terminal; redirect it or use --output PATH")
-    with changes_of(old, new, **options) as changes:
+    with stoppable(), changes_of(old, new, **options) as changes:
         if output:
             write(changes, output, kind)
         else:

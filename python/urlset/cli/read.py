@@ -7,6 +7,8 @@ from typing import Any
 
 import click
 
+from .signals import stoppable
+
 
 @click.command(
     epilog="""\b
@@ -33,7 +35,7 @@ def read(target: str, output: str, format: str | None, quiet: bool, **options: A
     kind = format_of(output, format)
     if kind in ("parquet", "arrow") and output == "-" and sys.stdout.isatty():
         raise click.UsageError(f"{kind} is not for a terminal; redirect it or use --output PATH")
-    with rows_of(target, **options) as rows:
+    with stoppable(), rows_of(target, **options) as rows:
         count = write(rows, output, kind)
     if not quiet:
         click.echo(f"{count:,} {'row' if count == 1 else 'rows'} written to {output}", err=True)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from . import one_line
+from .signals import stoppable
 from .sizes import SIZE
 
 if TYPE_CHECKING:
@@ -53,7 +54,8 @@ def verify(
         raise click.UsageError("only one of --json and --jsonl can go to stdout")
     from ..verify import verify as check
 
-    report = check(target, duplicates=not no_duplicates, **options)
+    with stoppable():
+        report = check(target, duplicates=not no_duplicates, **options)
     import json
 
     if json_path:

@@ -3,21 +3,22 @@
 //! Files with the same bytes on both sides are left out before anything is inflated. The entries
 //! of the others are cast into partitions by the hash of their URL, on disk above the memory, and
 //! compared partition by partition: there an entry of the one side cancels its equal of the other.
-//! A URL that stands in several files counts as often as it is listed.
+//! A URL counts once, however often a side lists it: it is changed where the entries of the two
+//! sides differ as sets. What stands in a file that was left out is not looked for elsewhere.
 
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{BufReader, Read};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
+use super::crew::Crew;
 use super::entry::{Entry, Field, Form, Visitor};
 use super::finding::{At, Log};
 use super::inflate::Inflater;
 use super::parse;
-use super::spill::{Hasher, Parts, Spill, Writer, partitions};
-use super::verify::run;
+use super::spill::{Hasher, PARTITIONS, Parts, Spill, Writer, partitions};
 use crate::error::{Error, Result};
 
 /// A sitemap file of one side.
@@ -101,7 +102,7 @@ pub fn diff(
     poll: &mut dyn FnMut() -> bool,
     sink: &mut (dyn FnMut(&Change) -> Result<()> + Send),
 ) -> Result<Counts> {
-    let (old, new, skipped) = without_equals(old, new)?;
+    let (old, new, skipped) = without_equals(old, new, poll)?;
     let files: Vec<(&Shard, u8)> = old
         .into_iter()
         .map(|shard| (shard, 0))
@@ -111,8 +112,8 @@ pub fn diff(
     let spill = Spill::new(options.memory, threads, options.spill.clone());
     let hasher = Hasher::fixed();
     let next = AtomicUsize::new(0);
-    let stop = AtomicBool::new(false);
-    let parts: Vec<Parts> = run(threads, &stop, poll, |_| {
+    let mut crew = Crew::new(threads, poll);
+    let parts: Vec<Parts> = crew.run(|stop| {
         let mut inflater = Inflater::default();
         let mut writer = spill.writer();
         while !stop.load(Ordering::Relaxed) {
@@ -126,10 +127,8 @@ pub fn diff(
     let mut counts = Counts { skipped, ..Counts::default() };
     if spill.has_spilled() {
         // partition after partition, so that no more than one waits; each sorted
-        for part in 0..256 {
-            if poll() {
-                return Err(Error::cancelled());
-            }
+        for part in 0..PARTITIONS {
+            crew.check()?;
             give(compare(&spill, &parts, part)?, &mut counts, sink)?;
         }
         return Ok(counts);
@@ -138,7 +137,7 @@ pub fn diff(
         all.extend(compare(&spill, &parts, part)?);
         Ok(())
     };
-    let changes = partitions(threads, Vec::new, gather)?.into_iter().flatten().collect();
+    let changes = partitions(&mut crew, Vec::new, gather)?.into_iter().flatten().collect();
     give(changes, &mut counts, sink)?;
     Ok(counts)
 }
@@ -165,10 +164,12 @@ fn give(
 fn without_equals<'a>(
     old: &'a [Shard],
     new: &'a [Shard],
+    poll: &mut dyn FnMut() -> bool,
 ) -> Result<(Vec<&'a Shard>, Vec<&'a Shard>, u64)> {
     let known = old.iter().chain(new).all(|shard| shard.digest.is_some());
-    let digest = |shard: &Shard| match (&shard.digest, known) {
+    let mut digest = |shard: &Shard| match (&shard.digest, known) {
         (Some(digest), true) => Ok(digest.clone()),
+        _ if poll() => Err(Error::cancelled()),
         _ => digest_of(&shard.path).map_err(|error| unreadable(shard, &error)),
     };
     let mut left: HashMap<String, Vec<&Shard>> = HashMap::new();
@@ -300,19 +301,72 @@ impl Visitor for Casting<'_, '_> {
     }
 }
 
-/// An entry as it is compared: the digest of its fields, and its lastmod.
-type Listed = ([u8; 16], Option<Box<[u8]>>);
+/// So many different entries of one URL are told apart one by one; hostile sets have millions.
+const MOST_LISTED: usize = 64;
 
-/// The occurrences of a URL on both sides.
+/// The digest of the fields, the lastmod, the sides that list it.
+type Listed = ([u8; 16], Option<Box<[u8]>>, u8);
+
+/// The entries of a URL on both sides (bit 0 old, bit 1 new).
 #[derive(Default)]
-struct Sides([Vec<Listed>; 2]);
+struct Url {
+    /// The different ones.
+    listed: Vec<Listed>,
+    /// Those beyond the most.
+    more: Option<Box<More>>,
+}
+
+/// Entries that are not told apart: compared by the sum of their digests.
+#[derive(Default)]
+struct More {
+    sides: u8,
+    sums: [u128; 2],
+    newest: [Option<Box<[u8]>>; 2],
+}
+
+impl Url {
+    fn add(&mut self, side: usize, digest: [u8; 16], lastmod: Option<&[u8]>) {
+        if let Some(equal) = self.listed.iter_mut().find(|listed| listed.0 == digest) {
+            equal.2 |= 1 << side;
+        } else if self.listed.len() < MOST_LISTED {
+            self.listed.push((digest, lastmod.map(Box::from), 1 << side));
+        } else {
+            let more = self.more.get_or_insert_default();
+            more.sides |= 1 << side;
+            more.sums[side] = more.sums[side].wrapping_add(u128::from_le_bytes(digest));
+            if lastmod > more.newest[side].as_deref() {
+                more.newest[side] = lastmod.map(Box::from);
+            }
+        }
+    }
+
+    fn kind(&self) -> Option<Kind> {
+        let more = self.more.as_ref().map_or(0, |more| more.sides);
+        match self.listed.iter().fold(more, |sides, listed| sides | listed.2) {
+            1 => Some(Kind::Removed),
+            2 => Some(Kind::Added),
+            _ => {
+                let equal = self.listed.iter().all(|listed| listed.2 == 3)
+                    && self.more.as_ref().is_none_or(|more| more.sums[0] == more.sums[1]);
+                (!equal).then_some(Kind::Changed)
+            }
+        }
+    }
+
+    /// Of several the last in the order of their characters.
+    fn lastmod(&self, side: usize) -> Option<Vec<u8>> {
+        let listed = self.listed.iter().filter(|listed| listed.2 & (1 << side) != 0);
+        let more = self.more.as_ref().and_then(|more| more.newest[side].as_deref());
+        listed.filter_map(|listed| listed.1.as_deref()).chain(more).max().map(<[u8]>::to_vec)
+    }
+}
 
 /// The changes of one partition.
 fn compare(spill: &Spill, parts: &[Parts], part: usize) -> Result<Vec<Change>> {
     let mut changes = Vec::new();
     let passes = spill.passes(part, parts);
     for pass in 0..passes {
-        let mut urls: HashMap<Box<[u8]>, Sides> = HashMap::new();
+        let mut urls: HashMap<Box<[u8]>, Url> = HashMap::new();
         spill.scan(part, parts, |mut bytes| {
             while let Some((head, rest)) = bytes.split_at_checked(HEAD) {
                 let word = |at: usize| head[at..at + 4].try_into().map_or(0, u32::from_le_bytes);
@@ -329,40 +383,17 @@ fn compare(spill: &Spill, parts: &[Parts], part: usize) -> Result<Vec<Change>> {
                 let mut digest = [0; 16];
                 digest.copy_from_slice(&head[1..17]);
                 let side = usize::from(head[0] & 1);
-                let lastmod = (lastmod_len != NONE).then(|| lastmod.into());
+                let lastmod = (lastmod_len != NONE).then_some(lastmod);
                 match urls.get_mut(loc) {
-                    Some(sides) => {
-                        // most entries are equal on both sides: then they are gone at once
-                        let other = &mut sides.0[1 - side];
-                        match other.iter().position(|(theirs, _)| *theirs == digest) {
-                            Some(equal) => drop(other.swap_remove(equal)),
-                            None => sides.0[side].push((digest, lastmod)),
-                        }
-                    }
-                    None => {
-                        let mut sides = Sides::default();
-                        sides.0[side].push((digest, lastmod));
-                        urls.insert(loc.into(), sides);
-                    }
+                    Some(url) => url.add(side, digest, lastmod),
+                    None => urls.entry(loc.into()).or_default().add(side, digest, lastmod),
                 }
             }
         })?;
-        for (loc, Sides([mut old, mut new])) in urls {
-            old.sort_unstable();
-            new.sort_unstable();
-            let loc = loc.into_vec();
-            let (mut old, mut new) = (old.into_iter(), new.into_iter());
-            loop {
-                let (old, new) = (old.next(), new.next());
-                let kind = match (&old, &new) {
-                    (None, None) => break,
-                    (None, _) => Kind::Added,
-                    (_, None) => Kind::Removed,
-                    _ => Kind::Changed,
-                };
-                let lastmod = |one: Option<(_, Option<Box<[u8]>>)>| one?.1.map(<[u8]>::into_vec);
-                let (lastmod, old_lastmod) = (lastmod(new), lastmod(old));
-                changes.push(Change { loc: loc.clone(), kind, lastmod, old_lastmod });
+        for (loc, url) in urls {
+            if let Some(kind) = url.kind() {
+                let (lastmod, old_lastmod) = (url.lastmod(1), url.lastmod(0));
+                changes.push(Change { loc: loc.into_vec(), kind, lastmod, old_lastmod });
             }
         }
     }

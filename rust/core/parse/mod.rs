@@ -13,6 +13,7 @@ mod build;
 pub mod changes;
 pub mod check;
 pub mod codes;
+pub mod crew;
 pub mod diff;
 mod element;
 pub mod entry;
@@ -21,6 +22,7 @@ pub mod finding;
 pub mod inflate;
 pub mod model;
 pub mod names;
+pub mod parquet;
 pub mod read;
 pub mod rows;
 pub mod source;
@@ -74,7 +76,9 @@ pub fn parse<V: Visitor>(
     let window = source.window();
     let first = window.iter().find(|b| !b" \t\r\n".contains(b)).copied();
     let is_text = first.is_some_and(|b| b != b'<') && is_url_list(window);
-    let wide = window.starts_with(&[0xff, 0xfe]) || window.starts_with(&[0xfe, 0xff]);
+    // by its byte order mark, or by the "<" of one without
+    let wide = [[0xff, 0xfe], [0xfe, 0xff], [b'<', 0], [0, b'<']];
+    let wide = wide.iter().any(|start| window.starts_with(start));
     let (document, mut source) = if first.is_none() {
         log_empty(&mut source, log);
         (xml::Document { form: Form::Unknown, entries: 0, news: 0, stopped: false }, source)

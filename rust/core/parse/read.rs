@@ -4,10 +4,11 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
 
 use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_schema::{ArrowError, SchemaRef};
-use crossbeam_channel::{Receiver, Sender, bounded};
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
 
 use super::entry::{Entry, Form, Visitor};
 use super::finding::{At, Log};
@@ -28,6 +29,8 @@ pub struct BatchStream {
     schema: SchemaRef,
     files: std::vec::IntoIter<Receiver<Sent>>,
     present: Option<Receiver<Sent>>,
+    /// what was received and not taken yet
+    ahead: Option<Batch>,
     stop: Arc<AtomicBool>,
 }
 
@@ -38,7 +41,32 @@ impl BatchStream {
         files: Vec<Receiver<Sent>>,
         stop: Arc<AtomicBool>,
     ) -> BatchStream {
-        BatchStream { schema, files: files.into_iter(), present: None, stop }
+        BatchStream { schema, files: files.into_iter(), present: None, ahead: None, stop }
+    }
+
+    /// The flag that makes the threads behind it stop.
+    pub fn stopper(&self) -> Arc<AtomicBool> {
+        self.stop.clone()
+    }
+
+    /// Waits for the next batch or the end; false where neither is there in time.
+    pub fn wait(&mut self, time: Duration) -> bool {
+        while self.ahead.is_none() {
+            if self.present.is_none() {
+                self.present = self.files.next();
+            }
+            let Some(present) = &self.present else { return true };
+            match present.recv_timeout(time) {
+                Ok(None) => self.present = None,
+                Ok(batch) => self.ahead = batch,
+                Err(RecvTimeoutError::Timeout) => return false,
+                Err(RecvTimeoutError::Disconnected) => {
+                    let message = "a thread died; this is a defect of urlset";
+                    self.ahead = Some(Err(failure("read.internal", message)));
+                }
+            }
+        }
+        true
     }
 }
 
@@ -52,26 +80,15 @@ impl Iterator for BatchStream {
     type Item = Batch;
 
     fn next(&mut self) -> Option<Batch> {
-        loop {
-            let present = match &self.present {
-                Some(present) => present,
-                None => self.present.insert(self.files.next()?),
-            };
-            match present.recv() {
-                Ok(None) => self.present = None,
-                Ok(Some(batch @ Ok(_))) => return Some(batch),
-                failed => {
-                    // nothing comes after an error
-                    self.stop.store(true, Ordering::Relaxed);
-                    self.files = Vec::new().into_iter();
-                    self.present = None;
-                    let died = || {
-                        Err(failure("read.internal", "a thread died; this is a defect of urlset"))
-                    };
-                    return Some(failed.ok().flatten().unwrap_or_else(died));
-                }
-            }
+        while !self.wait(Duration::from_secs(60)) {}
+        let batch = self.ahead.take()?;
+        if batch.is_err() {
+            // nothing comes after an error
+            self.stop.store(true, Ordering::Relaxed);
+            self.files = Vec::new().into_iter();
+            self.present = None;
         }
+        Some(batch)
     }
 }
 

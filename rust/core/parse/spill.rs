@@ -9,9 +9,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use siphasher::sip128::SipHasher13;
 
+use super::crew::Crew;
 use crate::error::{Error, Result};
 
-const PARTITIONS: usize = 256;
+/// Into how many partitions records are cast.
+pub const PARTITIONS: usize = 256;
 
 /// A record: two words of hash, then what belongs to it.
 pub type Record<const W: usize> = [u64; W];
@@ -183,65 +185,71 @@ impl Writer<'_> {
     }
 }
 
-/// Calls `work` for every partition, on `threads` threads, each with a state of its own.
+/// Calls `work` for every partition, on the threads of `crew`, each with a state of its own.
 pub fn partitions<S: Send>(
-    threads: usize,
+    crew: &mut Crew<'_>,
     state: impl Fn() -> S + Sync,
     work: impl Fn(&mut S, usize) -> Result<()> + Sync,
 ) -> Result<Vec<S>> {
     let next = AtomicUsize::new(0);
-    let thread = || -> Result<S> {
+    crew.run(|stop| {
         let mut state = state();
-        loop {
+        while !stop.load(Ordering::Relaxed) {
             let part = next.fetch_add(1, Ordering::Relaxed);
             if part >= PARTITIONS {
-                return Ok(state);
+                break;
             }
             work(&mut state, part)?;
         }
-    };
-    std::thread::scope(|scope| {
-        let handles: Vec<_> = (0..threads.max(1)).map(|_| scope.spawn(thread)).collect();
-        handles.into_iter().map(join).collect()
+        Ok(state)
     })
 }
 
 /// Calls `group` for the fixed-size records of each equal hash, sorted.
+///
+/// Where one hash has more records than the memory holds, `squeeze` gets those that are there and
+/// gives the ones that the rest must still be held against: few, whatever their number.
 pub fn groups<const W: usize, S: Send>(
     spill: &Spill,
     writers: &[Parts],
-    threads: usize,
+    crew: &mut Crew<'_>,
     state: impl Fn() -> S + Sync,
-    group: impl Fn(&mut S, &[Record<W>]) -> Result<()> + Sync,
+    squeeze: impl Fn(&mut S, &[Record<W>], &mut Vec<Record<W>>) + Sync,
+    group: impl Fn(&mut S, &[Record<W>]) + Sync,
 ) -> Result<Vec<S>> {
-    partitions(threads, state, |state, part| {
+    let same = |a: &Record<W>, b: &Record<W>| a[..2] == b[..2];
+    partitions(crew, state, |state, part| {
         let mut records: Vec<Record<W>> = Vec::new();
         let passes = spill.passes(part, writers);
         for pass in 0..passes {
             records.clear();
+            let mut most = spill.each / (W * 8);
             spill.scan(part, writers, |bytes| {
-                for one in bytes.chunks_exact(W * 8) {
-                    let mut record = [0; W];
-                    for (word, bytes) in record.iter_mut().zip(one.chunks_exact(8)) {
-                        *word = bytes.try_into().map_or(0, u64::from_le_bytes);
+                for block in bytes.chunks(W << 15) {
+                    for one in block.chunks_exact(W * 8) {
+                        let mut record = [0; W];
+                        for (word, bytes) in record.iter_mut().zip(one.chunks_exact(8)) {
+                            *word = bytes.try_into().map_or(0, u64::from_le_bytes);
+                        }
+                        if passes == 1 || record[1] % passes == pass {
+                            records.push(record);
+                        }
                     }
-                    if passes == 1 || record[1] % passes == pass {
-                        records.push(record);
+                    if records.len() > most {
+                        records.sort_unstable();
+                        let mut kept = Vec::new();
+                        records.chunk_by(same).for_each(|run| squeeze(state, run, &mut kept));
+                        records = kept;
+                        // different hashes cannot be squeezed: do not try again and again
+                        most = most.max(2 * records.len());
                     }
                 }
             })?;
             records.sort_unstable();
-            for same in records.chunk_by(|a, b| a[..2] == b[..2]) {
-                group(state, same)?;
-            }
+            records.chunk_by(same).for_each(|run| group(state, run));
         }
         Ok(())
     })
-}
-
-/// The result of a thread; a panic in it, a defect of ours, goes on in the caller.
-pub fn join<T>(handle: std::thread::ScopedJoinHandle<'_, T>) -> T {
-    handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
 fn poisoned() -> Error {
@@ -270,11 +278,37 @@ mod tests {
             let gather = |all: &mut Vec<_>, group: &[Record<3>]| {
                 let numbers: Vec<u64> = group.iter().map(|record| record[2]).collect();
                 all.push(((group[0][0], group[0][1]), numbers));
-                Ok(())
             };
-            let states = groups(&spill, &parts, 2, Vec::new, gather).unwrap();
+            let keep = |_: &mut Vec<_>, run: &[Record<3>], kept: &mut Vec<_>| kept.extend(run);
+            let poll = &mut || false;
+            let states =
+                groups(&spill, &parts, &mut Crew::new(2, poll), Vec::new, keep, gather).unwrap();
             let all: BTreeMap<_, _> = states.into_iter().flatten().collect();
             assert_eq!(all, model);
         }
+    }
+
+    #[test]
+    fn one_hash_of_many_records_is_squeezed() {
+        let spill = Spill::new(0, 1, None); // 64 KiB
+        let mut writer = spill.writer();
+        let many = 100_000u64;
+        (0..many).for_each(|n| writer.push_record([7, 7, many - n]).unwrap());
+        let parts = [writer.into_parts()];
+        let largest = AtomicUsize::new(0);
+        let count = |state: &mut (u64, u64), run: &[Record<3>]| {
+            largest.fetch_max(run.len(), Ordering::Relaxed);
+            state.0 += run.len() as u64 - 1;
+            state.1 = run[0][2];
+        };
+        let squeeze = |state: &mut (u64, u64), run: &[Record<3>], kept: &mut Vec<_>| {
+            count(state, run);
+            kept.push(run[0]);
+        };
+        let poll = &mut || false;
+        let states =
+            groups(&spill, &parts, &mut Crew::new(1, poll), || (0, 0), squeeze, count).unwrap();
+        assert_eq!(states, [(many - 1, 1)]);
+        assert!(largest.load(Ordering::Relaxed) < 10_000, "{largest:?}");
     }
 }

@@ -5,15 +5,15 @@ use std::collections::{BTreeMap, BinaryHeap};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::time::Duration;
 
 use super::check::date;
 use super::check::entry::EntryChecks;
 use super::codes::{self, Code};
+use super::crew::Crew;
 use super::entry::{Entry, Field, Form, Visitor};
 use super::finding::{At, Finding, Log};
 use super::inflate::Inflater;
-use super::spill::{Hasher, Parts, Record, Spill, Writer, groups, join};
+use super::spill::{Hasher, Parts, Record, Spill, Writer, groups};
 use super::{Summary, parse};
 use crate::error::{Error, Result};
 
@@ -121,8 +121,8 @@ pub fn verify(
     let pages = Spill::new(options.memory, threads, options.spill.clone());
     let links = Spill::new(options.memory / 2, threads, options.spill.clone());
     let next = AtomicUsize::new(0);
-    let stop = AtomicBool::new(false);
-    let work = |_: usize| -> Result<_> {
+    let mut crew = Crew::new(threads, poll);
+    let results = crew.run(|stop| {
         let mut inflater = Inflater::default();
         let mut pages = options.duplicates.then(|| pages.writer());
         let mut links = options.reciprocity.then(|| links.writer());
@@ -138,12 +138,12 @@ pub fn verify(
                 file: (number as u64) << 32,
                 children: Vec::new(),
                 failed: None,
+                stop,
             };
             done.push((number, one(target, options, &mut inflater, &mut visitor)?));
         }
         Ok((done, pages.map(Writer::into_parts), links.map(Writer::into_parts)))
-    };
-    let results = run(threads, &stop, poll, work)?;
+    })?;
     let mut reports = Vec::new();
     let (mut page_parts, mut link_parts): (Vec<Parts>, Vec<Parts>) = Default::default();
     for (done, pages, links) in results {
@@ -158,76 +158,41 @@ pub fn verify(
         let found = groups(
             &pages,
             &page_parts,
-            threads,
+            &mut crew,
             || Kept::new(most),
-            |kept, same: &[Record<3>]| {
-                for again in &same[1..] {
-                    kept.add(again[2], same[0][2]);
-                }
-                Ok(())
+            |kept, same: &[Record<3>], rest| {
+                repeated(kept, same);
+                rest.extend(same.first());
             },
+            repeated,
         )?;
-        tell(targets, &mut reports, found, &codes::LOC_DUPLICATE, most, |other| {
+        tell(targets, &mut reports, found, &codes::LOC_DUPLICATE, most, &mut crew, |other| {
             format!("listed already in {other}")
-        });
+        })?;
     }
     if options.reciprocity {
         let found = groups(
             &links,
             &link_parts,
-            threads,
+            &mut crew,
             || Kept::new(most),
-            |kept, same: &[Record<3>]| {
+            |_, same: &[Record<3>], rest| {
+                // the first of each direction
+                let first = same.chunk_by(|a, b| (a[2] ^ b[2]) >> 63 == 0);
+                rest.extend(first.filter_map(|run| run.first()));
+            },
+            |kept, same| {
                 let ways = same.iter().fold(0, |ways, record| ways | (1 << (record[2] >> 63)));
                 if ways != 3 {
                     kept.add(same[0][2] & !(1 << 63), same[0][2] & !(1 << 63));
                 }
-                Ok(())
             },
         )?;
-        tell(targets, &mut reports, found, &codes::ALTERNATE_ONE_WAY, most, |_| {
+        tell(targets, &mut reports, found, &codes::ALTERNATE_ONE_WAY, most, &mut crew, |_| {
             "an alternate of it does not link back, or is not in these sitemaps".to_owned()
-        });
+        })?;
     }
     Ok(reports)
-}
-
-/// Runs `work` on threads while this one polls.
-pub fn run<T: Send>(
-    threads: usize,
-    stop: &AtomicBool,
-    poll: &mut dyn FnMut() -> bool,
-    work: impl Fn(usize) -> Result<T> + Sync,
-) -> Result<Vec<T>> {
-    std::thread::scope(|scope| {
-        let (sender, receiver) = crossbeam_channel::bounded::<()>(threads);
-        let handles: Vec<_> = (0..threads)
-            .map(|n| {
-                let sender = sender.clone();
-                let work = &work;
-                scope.spawn(move || {
-                    let result = work(n);
-                    if result.is_err() {
-                        stop.store(true, Ordering::Relaxed);
-                    }
-                    drop(sender); // the last one to go wakes the waiting thread
-                    result
-                })
-            })
-            .collect();
-        drop(sender);
-        let mut cancelled = false;
-        while let Err(crossbeam_channel::RecvTimeoutError::Timeout) =
-            receiver.recv_timeout(Duration::from_millis(100))
-        {
-            if !cancelled && poll() {
-                cancelled = true;
-                stop.store(true, Ordering::Relaxed);
-            }
-        }
-        let results: Result<Vec<T>> = handles.into_iter().map(join).collect();
-        if cancelled { Err(Error::cancelled()) } else { results }
-    })
 }
 
 fn one(
@@ -255,6 +220,11 @@ fn one(
             let (read, buffer) = parse(opened.bytes, visitor, &mut log, options.short_cut);
             inflater.recycle(buffer);
             summary = read;
+            if summary.form == Form::Text && !is_named_text(&target.name) {
+                log.add(&codes::FILE_TEXT_NAME, At::default(), None, || {
+                    "a list of URLs without the suffix .txt".to_owned()
+                });
+            }
         }
     }
     if let Some(error) = visitor.failed.take() {
@@ -283,6 +253,12 @@ fn one(
     })
 }
 
+/// Google: a text sitemap must end in `.txt`; compressed, `.gz` comes on top.
+fn is_named_text(name: &str) -> bool {
+    let path = name.split(['?', '#']).next().unwrap_or(name).to_ascii_lowercase();
+    path.strip_suffix(".gz").unwrap_or(&path).ends_with(".txt")
+}
+
 struct FileVisitor<'a, 's> {
     checks: EntryChecks,
     hasher: &'a Hasher,
@@ -292,6 +268,7 @@ struct FileVisitor<'a, 's> {
     file: u64,
     children: Vec<Child>,
     failed: Option<Error>,
+    stop: &'a AtomicBool,
 }
 
 impl FileVisitor<'_, '_> {
@@ -344,7 +321,17 @@ impl Visitor for FileVisitor<'_, '_> {
             self.failed = Some(error);
             return ControlFlow::Break(());
         }
+        if self.stop.load(Ordering::Relaxed) {
+            return ControlFlow::Break(()); // nobody wants the report
+        }
         ControlFlow::Continue(())
+    }
+}
+
+/// All places of a URL but the first repeat it.
+fn repeated(kept: &mut Kept, same: &[Record<3>]) {
+    for again in &same[1..] {
+        kept.add(again[2], same[0][2]);
     }
 }
 
@@ -377,8 +364,9 @@ fn tell(
     found: Vec<Kept>,
     code: &'static Code,
     most: usize,
+    crew: &mut Crew<'_>,
     message: impl Fn(&str) -> String,
-) {
+) -> Result<()> {
     let mut all = Vec::new();
     for kept in found {
         for (file, count) in kept.by_file {
@@ -391,6 +379,7 @@ fn tell(
     all.sort_unstable();
     all.truncate(most);
     for places in all.chunk_by(|a, b| a.0 >> 32 == b.0 >> 32) {
+        crew.check()?;
         let file = (places[0].0 >> 32) as usize;
         let (Some(target), Some(report)) = (targets.get(file), reports.get_mut(file)) else {
             continue;
@@ -407,6 +396,7 @@ fn tell(
             report.findings.push(Finding { code, at, url: Some(url), message: message(other) });
         }
     }
+    Ok(())
 }
 
 /// Finds the entries at known offsets again.
