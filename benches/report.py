@@ -135,6 +135,7 @@ def _targets() -> list[Target]:
             "bytes of XML a second with 3 images and 8 alternates a row, share of the plain rows'",
             _field("extensions", "share_percent"), 75, 100, " %", True,
         ),
+        (
             "`verify` against ultimate-sitemap-parser",
             _rate_of("verify", "usp"), 20, 0, " x", True,
         ),
