@@ -173,6 +173,10 @@ class Options:
         "packed", "Layout", "Full shards, or borders set by the rows, so that an edit touches one "
         "shard.", choices=("packed", "stable"),
     )  # fmt: skip
+    sort: bool = _option(
+        False, "Layout", "Rows in the order of loc, for catalogs without a stable one. What does"
+        " not fit into memory goes to the disk: the plain XML and 29 bytes a row.", per_set=True,
+    )  # fmt: skip
     index_lastmod: str = _option(
         "newest", "Layout", "lastmod in the index: the newest entry, or when the file changed.",
         choices=("newest", "changed"),
@@ -415,6 +419,7 @@ class Options:
             "split_by": self.split_by,
             "max_groups": self.max_groups,
             "layout": self.layout,
+            "sort": self.sort,
             "output": self.output,
             "on_invalid": self.on_invalid,
             "on_bad_field": self.on_bad_field,
@@ -464,6 +469,7 @@ class BuildOptions(TypedDict, total=False):
     split_index: str
     max_groups: int
     layout: str
+    sort: bool
     index_lastmod: str
     output: str
     gzip: bool

@@ -29,6 +29,7 @@ use crate::render::plan::{Chosen, Plan};
 use crate::render::row::{Renderer, Rules, check_constants};
 use crate::shard::Packing;
 use crate::shard::packer::{Limits, Shard};
+use crate::shard::sort::Sorter;
 use crate::shard::split::Splitter;
 use crate::simd::csv_masks;
 use crate::unique::Unique;
@@ -158,16 +159,20 @@ pub fn run(
             text: config.output == Output::Text,
         };
         // beside the reject file, that is in the folder of the state
-        let splitter = config.split_by.as_ref().map(|column| {
-            let folder = rejects.parent().map(Path::to_owned).unwrap_or_default();
-            Splitter::new(config, limits, column, folder)
+        let folder = rejects.parent().map(Path::to_owned).unwrap_or_default();
+        let sorter = config.sort.then(|| {
+            let pool = (pool_tx.clone(), pool_rx);
+            Sorter::new(config, scope, folder.clone(), pool, &progress.stop)
         });
+        let splitter =
+            config.split_by.as_ref().map(|column| Splitter::new(config, limits, column, folder));
         let collector = Collector {
             config,
             rules,
             progress,
             unique,
             families,
+            sorter,
             splitter,
             packing: Packing::new(config.layout, limits),
             shards: shard_tx,
@@ -383,6 +388,7 @@ struct Collector<'r> {
     progress: &'r Progress,
     unique: Option<Unique>,
     families: Option<Families>,
+    sorter: Option<Sorter<'r>>,
     splitter: Option<Splitter>,
     packing: Packing,
     shards: Sender<Shard>,
@@ -522,11 +528,19 @@ impl Collector<'_> {
     }
 
     fn pack(&mut self, chunk: Arc<Chunk>, skip: &[u32]) -> Result<()> {
+        match &mut self.sorter {
+            Some(sorter) => sorter.push(chunk, skip),
+            None => self.place(&chunk, skip),
+        }
+    }
+
+    /// Packs elements that are in their order.
+    fn place(&mut self, chunk: &Arc<Chunk>, skip: &[u32]) -> Result<()> {
         let (shards, done, list) = (&self.shards, &self.done, &mut self.outcome.shards);
         let emit = &mut |shard| send(shard, shards, done, list);
         match &mut self.splitter {
-            Some(splitter) => splitter.push(&chunk, skip, emit),
-            None => self.packing.push(&chunk, skip, emit),
+            Some(splitter) => splitter.push(chunk, skip, emit),
+            None => self.packing.push(chunk, skip, emit),
         }
     }
 
@@ -534,6 +548,9 @@ impl Collector<'_> {
         if let Some(families) = &mut self.families {
             let last = families.finish()?;
             self.pack_whole(last)?;
+        }
+        if let Some(sorter) = self.sorter.take() {
+            sorter.finish(&mut |chunk| self.place(&chunk, &[]))?;
         }
         if let Some(splitter) = self.splitter.take() {
             let (shards, done, list) = (&self.shards, &self.done, &mut self.outcome.shards);
