@@ -21,6 +21,13 @@ import chart
 Told = dict[str, Any]
 BEGIN, END = "<!-- benches: begin -->", "<!-- benches: end -->"
 MIB = 1 << 20
+#: benches whose section is what they say
+SAYING = (
+    ("duplicates", "Duplicates"),
+    ("publish", "Publication"),
+    ("nightly", "The nightly rebuild"),
+    ("edits", "Shards that stay as they are"),
+)
 
 
 def throughput_table(run: Told) -> str:
@@ -131,6 +138,15 @@ def _targets() -> list[Target]:
             _field("publish", "share_percent"), 10, 3, " %", False,
         ),
         ("cost of all checks", _field("checks", "cost_percent"), 15, 5, " %", False),
+        (
+            "nightly, nothing changed: time / full build",
+            _field("nightly", "unchanged_share"), 0.6, 0.4, "", False,
+        ),
+        (
+            "nightly, shards rewritten / shards that hold an edit",
+            _field("nightly", "rewritten_per_held"), 1.25, 1.1, "", False,
+        ),
+        ("change feed, more time", _field("nightly", "feed_percent"), 15, 5, " %", False),
     ]  # fmt: skip
 
 
@@ -191,7 +207,7 @@ def document(told: list[Told]) -> str:
         parts.append("Versions: " + "; ".join(versions) + "." + maker)
     if "memory" in by_bench:
         parts += ["### Memory", _origin(by_bench["memory"]), memory_table(by_bench["memory"])]
-    for bench, title in (("duplicates", "Duplicates"), ("publish", "Publication")):
+    for bench, title in SAYING:
         if bench in by_bench:
             parts += [f"### {title}", _origin(by_bench[bench]), by_bench[bench]["says"]]
     return "\n\n".join(parts)

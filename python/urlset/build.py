@@ -475,7 +475,10 @@ def _index_of_sets(sets: list[SetTable]) -> str:
 
 def _fingerprint(sets: list[SetTable]) -> str:
     """Tells two configurations apart that would write other bytes for the same rows."""
-    idle = {"out", "state", "threads", "rejects", "max_rejects", "max_shrink", "dry_run"}
+    idle = {
+        "out", "state", "threads", "rejects", "max_rejects", "max_shrink", "dry_run", "changes",
+        "verify_staged",
+    }  # fmt: skip
     texts = []
     for table in sets:
         values = {
