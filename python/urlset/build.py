@@ -19,7 +19,7 @@ from .errors import DataError, Error, PublishError, RejectLimitError
 from .feed import deliver_feed, recover_feed, stage_feed
 from .gzip import encoder
 from .index import Sitemap, render_indexes
-from .publish import VERSION, Publication, inside
+from .publish import VERSION, Publication, inside, untouched
 from .report import Report, Shard, engine_warnings, warnings_of
 from .source import Feed, Source, feeds
 
@@ -159,11 +159,11 @@ class Build:
             self.report.timings["build"] = round(time.monotonic() - started, 4)
             if options.verify_staged:
                 self._verify(options, publication, new)
+            if options.dry_run:
+                return
             if options.changes is not None:
                 changed = {shard.path for shard in self.report.shards if shard.changed}
                 stage_feed(publication, manifest, new, changed, Path(options.changes))
-            if options.dry_run:
-                return
             started = time.monotonic()
             try:
                 publication.publish(moves, new)
@@ -406,15 +406,7 @@ class Build:
         live = {}
         edited = 0
         for entry in manifest.get("shards", ()):
-            try:
-                stat = inside(out, entry["path"]).stat()
-            except OSError:
-                edited += 1
-                continue
-            if (stat.st_size, stat.st_mtime_ns) != (
-                entry.get("compressed_bytes"),
-                entry.get("mtime_ns"),
-            ):
+            if not untouched(out, entry):
                 edited += 1
                 continue
             live[entry["path"]] = {

@@ -145,35 +145,39 @@ def test_a_disk_that_fails_at_any_call(tmp_path: Path, catalogs, layout) -> None
 
 
 def kill_at_random(tmp_path: Path, catalogs, layout: tuple[str, ...], times: int) -> None:
+    """So many builds are killed; those that were quicker than the kill do not count."""
     old, before, new, after = catalogs
     out = tmp_path / "out"
     started = time.monotonic()
     assert urlset(*arguments(old, out, layout)).status == 0
     whole = time.monotonic() - started
     source, wanted, live = new, after, before
-    killed = 0
-    for seed in range(times):
-        random.seed(seed)
+    killed = tried = mixed = 0
+    pick = random.Random(1)
+    while killed < times:
+        tried += 1
+        assert tried < 20 * times, "builds are too quick to be killed"
         process = subprocess.Popen(
             [sys.executable, "-m", "urlset", *arguments(source, out, layout), "--quiet"],
             stderr=subprocess.DEVNULL,
         )
-        time.sleep(random.uniform(0.2, 0.9) * whole)
+        time.sleep(pick.uniform(0.2, 0.9) * whole)
         process.kill()
         killed += process.wait() == -signal.SIGKILL
         urls = live_urls(out)
         if layout is STABLE:
-            assert urls in (live, wanted), f"seed {seed}"
+            assert urls in (live, wanted), f"kill {tried}"
+        mixed += urls not in (live, wanted)
         assert urlset(*arguments(source, out, layout)).status == 0
         assert live_urls(out) == wanted
         no_litter(out)
         live = wanted
         source, wanted = (old, before) if source is new else (new, after)
-    assert killed >= times / 5
+    print(f"{layout[1]}: {killed} killed of {tried}, {mixed} between two builds")
 
 
 def test_killed_at_a_few_random_moments(tmp_path: Path, catalogs) -> None:
-    kill_at_random(tmp_path, catalogs, STABLE, 5)
+    kill_at_random(tmp_path, catalogs, STABLE, 3)
 
 
 @pytest.mark.slow
