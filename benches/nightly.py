@@ -1,10 +1,11 @@
-"""What the nightly rebuild costs: nothing changed, a few edits, the change feed, --verify-staged.
+"""What the nightly rebuild costs: nothing changed, edits, change feed, --verify-staged, --sort.
 
     python benches/nightly.py --rows 10M --repeat 3 --json benches/results/nightly.json
 
 All under the stable layout. The edits are 10,000 rows changed in one contiguous region, 10 inserted
 and 10 deleted at random places. The change feed is compared with what was edited, row by row, in
-both directions: from the catalog to the edited one and back.
+both directions: from the catalog to the edited one and back. The catalog's rows are in the order of
+their ids, which in the order of their URLs is next to none.
 """
 
 from __future__ import annotations
@@ -72,9 +73,10 @@ class Nightly:
         return common.measure(self._command(source, out, *options))
 
     def rebuilds(self) -> dict[str, Any]:
-        """A full build, one of the same again, one with --verify-staged."""
+        """A full build, one of the same again, full ones with --verify-staged and with --sort."""
         out = self._folder / "out"
-        costs: dict[str, list[Cost]] = {"full": [], "unchanged": [], "verified": []}
+        kinds = ("full", "unchanged", "verified", "sorted")
+        costs: dict[str, list[Cost]] = {kind: [] for kind in kinds}
         for _ in range(self._repeat):
             common.fresh(out)
             costs["full"].append(self._timed(self._source, out))
@@ -84,6 +86,8 @@ class Nightly:
                 raise BenchError("a build of the same rows wrote a file")
             common.fresh(out)
             costs["verified"].append(self._timed(self._source, out, "--verify-staged"))
+            common.fresh(out)
+            costs["sorted"].append(self._timed(self._source, out, "--sort"))
         return {name: common.summary(runs) for name, runs in costs.items()}
 
     def rewritten(self) -> tuple[int, int, int]:
@@ -129,12 +133,14 @@ def main(arguments: list[str] | None = None) -> None:
     shards, held, written = nightly.rewritten()
     feeds = nightly.feeds()
     nightly.close()
-    full, again, verified = (rebuilds[n]["wall"] for n in ("full", "unchanged", "verified"))
+    kinds = ("full", "unchanged", "verified", "sorted")
+    full, again, verified, ordered = (rebuilds[kind]["wall"] for kind in kinds)
     measured = {
         "unchanged_share": again / full,
         "rewritten_per_held": written / held,
         "feed_percent": 100 * (feeds["with"]["wall"] / feeds["without"]["wall"] - 1),
         "verify_percent": 100 * (verified / full - 1),
+        "sort_ratio": ordered / full,
     }
     says = (
         f"{options.rows:,} rows in {shards:,} stable shards, a full build {full:.2f} s. The same "
@@ -143,7 +149,10 @@ def main(arguments: list[str] | None = None) -> None:
         f"{ANYWHERE} deleted anywhere: {written} shards written anew, {held} hold an edit. "
         f"`--changes` of those edits: exact, {feeds['with']['wall']:.2f} s in place of "
         f"{feeds['without']['wall']:.2f} s, {measured['feed_percent']:+.0f} %. `--verify-staged`: "
-        f"{verified:.2f} s, {measured['verify_percent']:+.0f} % of a full build."
+        f"{verified:.2f} s, {measured['verify_percent']:+.0f} % of a full build. `--sort`: "
+        f"{ordered:.2f} s and {rebuilds['sorted']['peak_rss'] / 2**20:,.0f} MiB in place of "
+        f"{rebuilds['full']['peak_rss'] / 2**20:,.0f} MiB, {measured['sort_ratio']:.2f} times the "
+        "time of a full build."
     )
     everything = {
         "rows": options.rows, "shards": shards, "held": held, "rewritten": written, **measured,
