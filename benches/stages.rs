@@ -6,17 +6,16 @@ use std::hint::black_box;
 use std::sync::Arc;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use crossbeam_channel::bounded;
 use urlset_core::config::Config;
 use urlset_core::pipeline::{Progress, run};
 use urlset_core::read::cell::{ColumnKind, Columns};
 use urlset_core::read::csv::{Csv, CsvOptions, CsvRow};
 use urlset_core::read::scan::{Format, NO_SLOT, Scanner, Span};
-use urlset_core::render::chunk::{Buffers, Chunk};
+use urlset_core::render::chunk::{Chunk, Pool};
 use urlset_core::render::plan::Plan;
 use urlset_core::render::row::{Renderer, Rules};
 use urlset_core::shard::gzip::{Encoder, Libdeflate};
-use urlset_core::shard::packer::{Limits, Packer, Shard};
+use urlset_core::shard::packer::{Limits, Packer, Piece, Shard};
 use urlset_core::simd::csv_masks;
 use urlset_core::write::Sink;
 use urlset_core::write::manifest::ShardEntry;
@@ -61,7 +60,7 @@ fn rows() -> String {
 struct Nothing;
 
 impl Sink for Nothing {
-    fn write(&self, shard: Shard, _: &mut Vec<u8>) -> urlset_core::Result<ShardEntry> {
+    fn write(&self, shard: Shard) -> urlset_core::Result<ShardEntry> {
         Ok(ShardEntry {
             set: None,
             number: shard.number,
@@ -121,10 +120,10 @@ fn stages(c: &mut Criterion) {
             }
         });
     });
-    let (pool, back) = bounded::<Buffers>(1);
+    let pool = Pool::default();
     group.bench_function("render rows", |b| {
         b.iter(|| {
-            let mut chunk = Chunk::new(back.try_recv().unwrap_or_default(), pool.clone());
+            let mut chunk = Chunk::new(&pool);
             let mut renderer = Renderer::new(&rules, &plan);
             for (number, spans) in cells.iter().enumerate() {
                 renderer.render(&CsvRow { text, spans }, number as u32, &mut chunk);
@@ -132,7 +131,7 @@ fn stages(c: &mut Criterion) {
             black_box(chunk.entries.len());
         });
     });
-    let mut chunk = Chunk::new(Buffers::default(), pool.clone());
+    let mut chunk = Chunk::new(&pool);
     let mut renderer = Renderer::new(&rules, &plan);
     for (number, spans) in cells.iter().enumerate() {
         renderer.render(&CsvRow { text, spans }, number as u32, &mut chunk);
@@ -150,8 +149,16 @@ fn stages(c: &mut Criterion) {
     group.bench_function("digest", |b| b.iter(|| blake3::hash(black_box(&xml))));
     group.bench_function("gzip, libdeflate 1", |b| {
         let encoder = Libdeflate::new(1).unwrap();
-        let mut buffer = xml.clone();
-        b.iter(|| encoder.encode(&mut buffer).unwrap().as_ref().as_ref().len());
+        b.iter(|| {
+            let mut pieces = std::iter::once(Piece::Chunk(chunk.clone(), 0..chunk.bytes.len()));
+            let mut length = 0;
+            let output = &mut |packed: &[u8]| {
+                length += packed.len();
+                Ok(())
+            };
+            encoder.encode(&mut pieces, output).unwrap();
+            length
+        });
     });
     let path = std::env::temp_dir().join(format!("urlset-stages-{}.csv", std::process::id()));
     std::fs::write(&path, [HEADER.as_bytes(), text].concat()).unwrap();

@@ -1,11 +1,11 @@
 """Catalogs of millions of rows to sitemaps, at the speed at which gzip can write them."""
 
+import sys
 import typing
+from importlib import import_module as _import_module
+from types import ModuleType as _ModuleType
 
 from ._core import __version__
-from .announce import announce  # the function, which imports its modules when it is called
-from .build import build
-from .diff import diff
 from .errors import (
     AnnounceError,
     ConfigError,
@@ -15,12 +15,14 @@ from .errors import (
     PublishError,
     RejectLimitError,
 )
-from .read import read
-from .report import Report
-from .verify import verify
 
 if typing.TYPE_CHECKING:
-    from .announce import AnnounceReport
+    from .announce import AnnounceReport, announce
+    from .build import build
+    from .diff import diff
+    from .read import read
+    from .report import Report
+    from .verify import verify
 
 __all__ = [
     "AnnounceError",
@@ -40,10 +42,35 @@ __all__ = [
     "verify",
 ]
 
+# Imported when they are first asked for: start-up counts, and all of them take 60 ms.
+_MODULES = {
+    "AnnounceReport": "announce.report",
+    "Report": "report",
+    "announce": "announce",
+    "build": "build",
+    "diff": "diff",
+    "read": "read",
+    "verify": "verify",
+}
 
-def __getattr__(name: str) -> typing.Any:
-    if name == "AnnounceReport":
-        from .announce.report import AnnounceReport
 
-        return AnnounceReport
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+class _Package(_ModuleType):
+    """The package, whose functions go by the names of the modules that they stand in."""
+
+    def __getattr__(self, name: str) -> typing.Any:
+        if name not in _MODULES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        value = getattr(_import_module(f"{__name__}.{_MODULES[name]}"), name)
+        setattr(self, name, value)
+        return value
+
+    def __setattr__(self, name: str, value: object) -> None:
+        # an import binds a module to its name here, where the function belongs
+        if not (name in _MODULES and isinstance(value, _ModuleType)):
+            super().__setattr__(name, value)
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *__all__})
+
+
+sys.modules[__name__].__class__ = _Package

@@ -44,7 +44,7 @@ def build(
     rejects: str | PathLike[str],
     progress: Progress,
     *,
-    encoder: Callable[[object], bytes] | int | None = None,
+    encoder: Callable[[], Any] | int | None = None,
     live: str = "{}",
     tick: Callable[[], object] | None = None,
 ) -> str: ...

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import re
 import time
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
@@ -572,6 +571,8 @@ def load(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]], tuple[str, .
 
     Paths in it are relative to its folder.
     """
+    import tomllib
+
     try:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:

@@ -23,7 +23,7 @@ use crate::read::block::{Block, fault_message};
 use crate::read::csv::CsvRow;
 use crate::read::scan::{Fault, Scanner, Span};
 use crate::read::{Batch, Source};
-use crate::render::chunk::{Buffers, Chunk, REJECT_VALUE, Reject};
+use crate::render::chunk::{Chunk, Pool, REJECT_VALUE, Reject};
 use crate::render::family::Families;
 use crate::render::plan::{Chosen, Plan};
 use crate::render::row::{Renderer, Rules, check_constants};
@@ -124,7 +124,7 @@ pub fn run(
     let (event_tx, event_rx) = unbounded::<(u64, Event)>();
     let (shard_tx, shard_rx) = bounded::<Shard>(1);
     let (done_tx, done_rx) = unbounded::<Result<ShardEntry>>();
-    let (pool_tx, pool_rx) = bounded::<Buffers>(buffers * 16);
+    let pool = Pool::default();
 
     let result = thread::scope(|scope| {
         let rules = &*shared;
@@ -148,7 +148,7 @@ pub fn run(
                 work: work_rx.clone(),
                 events: event_tx.clone(),
                 done: done_tx.clone(),
-                pool: (pool_tx.clone(), pool_rx.clone()),
+                pool: pool.clone(),
             };
             scope.spawn(move || worker.work());
         }
@@ -178,7 +178,7 @@ pub fn run(
             shards: shard_tx,
             done: done_rx,
             buffers: buffer_tx,
-            pool: pool_tx,
+            pool,
             rejects: RejectFile::new(rejects),
             outcome: Outcome::default(),
             input: None,
@@ -264,18 +264,17 @@ struct Worker<'r> {
     work: Receiver<Work>,
     events: Sender<(u64, Event)>,
     done: Sender<Result<ShardEntry>>,
-    pool: (Sender<Buffers>, Receiver<Buffers>),
+    pool: Pool,
 }
 
 impl Worker<'_> {
     fn work(mut self) {
-        let mut buffer = Vec::new();
         let mut masks = Vec::new();
         loop {
             // shards first
             match self.shards.try_recv() {
                 Ok(shard) => {
-                    self.write(shard, &mut buffer);
+                    self.write(shard);
                     continue;
                 }
                 Err(TryRecvError::Disconnected) => return,
@@ -283,7 +282,7 @@ impl Worker<'_> {
             }
             select! {
                 recv(self.shards) -> shard => match shard {
-                    Ok(shard) => self.write(shard, &mut buffer),
+                    Ok(shard) => self.write(shard),
                     Err(_) => return,
                 },
                 recv(self.work) -> work => match work {
@@ -294,11 +293,11 @@ impl Worker<'_> {
         }
     }
 
-    fn write(&self, mut shard: Shard, buffer: &mut Vec<u8>) {
+    fn write(&self, mut shard: Shard) {
         let written = if self.progress.stop.load(Ordering::Relaxed) {
             Err(Error::cancelled())
         } else {
-            shard.load().and_then(|()| self.sink.write(shard, buffer))
+            shard.load().and_then(|()| self.sink.write(shard))
         };
         self.progress.shards.fetch_add(1, Ordering::Relaxed);
         // the collector may have left with an error of its own
@@ -306,8 +305,7 @@ impl Worker<'_> {
     }
 
     fn render(&self, work: Work, masks: &mut Vec<u64>) {
-        let buffers = self.pool.1.try_recv().unwrap_or_default();
-        let mut chunk = Chunk::new(buffers, self.pool.0.clone());
+        let mut chunk = Chunk::new(&self.pool);
         let mut renderer = Renderer::new(self.rules, &work.input.plan);
         let (block, end) = match work.batch {
             Batch::Csv(block) => {
@@ -394,7 +392,7 @@ struct Collector<'r> {
     shards: Sender<Shard>,
     done: Receiver<Result<ShardEntry>>,
     buffers: Sender<Vec<u8>>,
-    pool: Sender<Buffers>,
+    pool: Pool,
     rejects: RejectFile,
     outcome: Outcome,
     input: Option<Arc<Input>>,
@@ -448,7 +446,7 @@ impl Collector<'_> {
         if let (Some(mut text), Some(wrong)) = (self.open.take(), block.as_mut()) {
             text.append(&mut wrong.text);
             wrong.text = text;
-            chunk = Chunk::new(Buffers::default(), self.pool.clone());
+            chunk = Chunk::new(&self.pool);
             let mut renderer = Renderer::new(self.rules, &input.plan);
             end = render_csv(wrong, &input.plan, &mut Vec::new(), &mut renderer, &mut chunk);
         }
@@ -670,8 +668,7 @@ pub fn preview(config: &Config, mut source: Box<dyn Source>, most: usize) -> Res
     let (plan, mapping) = Plan::new(config, &columns).map_err(|e| e.in_input(source.name()))?;
     check_constants(&rules, &plan)?;
     source.select(&plan.columns);
-    let (pool, _) = bounded(1);
-    let mut chunk = Chunk::new(Buffers::default(), pool);
+    let mut chunk = Chunk::default();
     let mut renderer = Renderer::new(&rules, &plan);
     match source.next(Vec::new())? {
         None => {}

@@ -1,48 +1,34 @@
-//! ISA-L by way of the Python wheel `isal`: called once a shard, with the GIL released inside.
+//! ISA-L by way of the Python wheel `isal`: a stream a shard, a call a piece, with the GIL released
+//! inside.
 
 use std::ffi::c_int;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use pyo3::exceptions::PyBufferError;
 use pyo3::ffi;
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
-use urlset_core::shard::gzip::{Compressed, Encoder};
+use urlset_core::shard::gzip::{Encoder, Joined, Output};
+use urlset_core::shard::packer::Piece;
 use urlset_core::{Error, Kind, Result};
 
-/// The bytes of a shard, lent to Python for one call. To hand over a copy would hold the GIL for
-/// 2 ms a shard, which 12 threads would feel.
+/// The bytes of a piece, lent to Python. To hand over a copy would hold the GIL for longer than
+/// the call itself does, which 12 threads would feel.
 #[pyclass(frozen)]
-struct Shard {
-    /// taken back only when nobody looks at it any more
-    bytes: Mutex<Vec<u8>>,
-    /// how many views there are
-    views: AtomicUsize,
-}
-
-impl Shard {
-    /// The buffer for reuse: a new one would cost 2,300 page faults a shard.
-    fn take_back(&self) -> Vec<u8> {
-        if self.views.load(Ordering::Acquire) > 0 {
-            return Vec::new(); // somebody kept a view; the memory stays theirs
-        }
-        self.bytes.lock().map(|mut bytes| std::mem::take(&mut *bytes)).unwrap_or_default()
-    }
-}
+struct Lent(Piece);
 
 #[pymethods]
-impl Shard {
+impl Lent {
     unsafe fn __getbuffer__(
         slf: PyRef<'_, Self>,
         view: *mut ffi::Py_buffer,
         flags: c_int,
     ) -> PyResult<()> {
-        let bytes = slf.bytes.lock().map_err(|e| PyBufferError::new_err(e.to_string()))?;
+        let bytes = slf.0.as_bytes();
         let length = ffi::Py_ssize_t::try_from(bytes.len())
             .map_err(|_| PyBufferError::new_err("too large"))?;
-        // SAFETY: the view is the caller's to be filled. It keeps a reference to this object, and
-        // while `views` counts it the bytes are neither moved, freed nor written (readonly = 1).
+        // SAFETY: the view is the caller's to be filled. It keeps a reference to this object, whose
+        // piece is never changed, and so the bytes in place (readonly = 1).
         let failed = unsafe {
             ffi::PyBuffer_FillInfo(
                 view,
@@ -53,39 +39,43 @@ impl Shard {
                 flags,
             )
         };
-        if failed != 0 {
-            return Err(PyErr::fetch(slf.py()));
-        }
-        slf.views.fetch_add(1, Ordering::Release);
-        Ok(())
-    }
-
-    unsafe fn __releasebuffer__(&self, _view: *mut ffi::Py_buffer) {
-        self.views.fetch_sub(1, Ordering::Release);
+        if failed == 0 { Ok(()) } else { Err(PyErr::fetch(slf.py())) }
     }
 }
 
-/// Calls `compress(shard, *arguments)` of `isal.igzip_lib`.
+/// Compresses with the objects that a callable makes: `compress(buffer)` and `flush()` of zlib.
 pub struct Isal {
-    compress: Py<PyAny>,
+    stream: Py<PyAny>,
 }
 
 impl Isal {
-    /// With a callable that takes a buffer and gives a gzip file as `bytes`.
-    pub fn new(compress: Py<PyAny>) -> Isal {
-        Isal { compress }
+    /// With a callable that begins a gzip file.
+    pub fn new(stream: Py<PyAny>) -> Isal {
+        Isal { stream }
     }
 }
 
 impl Encoder for Isal {
-    fn encode(&self, input: &mut Vec<u8>) -> Result<Compressed> {
-        Python::attach(|py| -> PyResult<Compressed> {
-            let bytes = Mutex::new(std::mem::take(input));
-            let shard = Bound::new(py, Shard { bytes, views: AtomicUsize::new(0) })?;
-            let output = self.compress.bind(py).call1((&shard,))?.extract::<PyBackedBytes>()?;
-            *input = shard.get().take_back();
-            Ok(Box::new(output))
-        })
-        .map_err(|e| Error::new(Kind::Output, "internal.gzip", format!("ISA-L failed: {e}")))
+    fn encode(
+        &self,
+        pieces: &mut dyn Iterator<Item = Piece>,
+        output: &mut Output<'_>,
+    ) -> Result<()> {
+        let failed =
+            |e: PyErr| Error::new(Kind::Output, "internal.gzip", format!("ISA-L failed: {e}"));
+        let stream = Python::attach(|py| self.stream.call0(py)).map_err(failed)?;
+        for piece in Joined::new(pieces) {
+            let packed = Python::attach(|py| {
+                let piece = Bound::new(py, Lent(piece))?;
+                let packed = stream.bind(py).call_method1(intern!(py, "compress"), (piece,))?;
+                packed.extract::<PyBackedBytes>().map_err(PyErr::from)
+            });
+            output(&packed.map_err(failed)?)?;
+        }
+        let last = Python::attach(|py| {
+            let last = stream.bind(py).call_method0(intern!(py, "flush"))?;
+            last.extract::<PyBackedBytes>().map_err(PyErr::from)
+        });
+        output(&last.map_err(failed)?)
     }
 }

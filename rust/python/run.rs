@@ -109,8 +109,8 @@ fn source(
 ///
 /// `sources` are `(name, None, [])` for a CSV file and `(name, object, gaps)` for an object with
 /// `__arrow_c_stream__`; a gap `(row, rows)` says that before a row of the stream rows are missing
-/// that the filters leave out. `encoder` compresses a buffer to a gzip file; an integer is a level of
-/// libdeflate; without it files stay plain. `live` is JSON, by path: digest and compressed_bytes.
+/// that the filters leave out. `encoder` begins a gzip file: it gives an object with zlib's `compress`
+/// and `flush`; an integer is a level of libdeflate; without it files stay plain. `live` is JSON, by path: digest and compressed_bytes.
 /// `tick` is called about ten times a second. Returns the outcome as JSON.
 #[pyfunction]
 #[pyo3(signature = (config_json, sources, folder, rejects, progress, *, encoder=None, live="{}", tick=None))]

@@ -343,15 +343,27 @@ def test_unknown_keywords_of_python(catalog: Path, out: Path) -> None:
 
 
 def test_the_exports_are_what_is_promised() -> None:
+    # most are imported when they are asked for
+    exports = {name: getattr(package, name) for name in package.__all__}
+    assert not any(inspect.ismodule(value) for value in exports.values())
     public = {
         name for name, value in vars(package).items()
         if not name.startswith("_") and not inspect.ismodule(value)
     }  # fmt: skip
-    # AnnounceReport is imported when it is asked for
-    assert public | {"__version__", "AnnounceReport"} == set(package.__all__)
+    assert public | {"__version__"} == set(package.__all__)
     assert sorted(package.__all__) == package.__all__
-    for name in package.__all__:
-        getattr(package, name)
+    assert set(package.__all__) <= set(dir(package))
+
+
+def test_functions_go_by_the_names_of_their_modules() -> None:
+    code = (
+        "import urlset, urlset.build, urlset.diff, urlset.verify, urlset.read, urlset.announce\n"
+        "from urlset import build, diff\n"
+        "print([callable(f) for f in (urlset.build, urlset.diff, urlset.verify, urlset.read,"
+        " urlset.announce, build, diff)], hasattr(urlset, 'nothing'))"
+    )
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (ended.stdout.strip(), ended.stderr) == (f"{[True] * 7} False", "")
 
 
 def test_a_build_from_csv_does_not_import_what_it_does_not_need(catalog: Path, out: Path) -> None:

@@ -70,6 +70,10 @@ def one_line(text: str) -> str:
 
 def main(argv: list[str] | None = None) -> None:
     """Run the command line and leave the process with its exit status."""
+    if argv is None:  # a process of its own
+        # pyarrow would import them where they are installed, and urlset has no use for them: 0.3 s
+        missing = dict.fromkeys(("numpy", "pandas"))
+        sys.modules.update(missing)  # type: ignore[arg-type] # None: as if not installed
     try:
         status = cli.main(args=argv, prog_name="urlset", standalone_mode=False)
     except click.exceptions.Abort:

@@ -2,8 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::mem::take;
-
-use crossbeam_channel::Sender;
+use std::sync::{Arc, Mutex};
 
 use super::family::Member;
 use super::lastmod::Order;
@@ -75,15 +74,37 @@ pub struct Chunk {
     /// The same of the row at hand, which may yet be rejected.
     row_notes: Vec<&'static str>,
     /// Where the buffers go when the chunk is dropped.
-    pub pool: Option<Sender<Buffers>>,
+    pub pool: Option<Pool>,
 }
 
 /// Buffers for reuse: fresh memory would cost a page fault every 4 KiB.
 pub type Buffers = (Vec<u8>, Vec<Entry>, Vec<u128>, Vec<u64>);
 
+/// Buffers that wait to be used again, the last first: what was touched last is still in a cache.
+#[derive(Debug, Clone, Default)]
+pub struct Pool(Arc<Mutex<Vec<Buffers>>>);
+
+impl Pool {
+    /// How many wait at most; more are freed.
+    const MOST: usize = 1_024;
+
+    fn take(&self) -> Buffers {
+        self.0.lock().ok().and_then(|mut buffers| buffers.pop()).unwrap_or_default()
+    }
+
+    fn give(&self, used: Buffers) {
+        if let Ok(mut buffers) = self.0.lock()
+            && buffers.len() < Self::MOST
+        {
+            buffers.push(used);
+        }
+    }
+}
+
 impl Chunk {
-    /// An empty chunk in used buffers, which go to `pool` in the end.
-    pub fn new((bytes, entries, keys, borders): Buffers, pool: Sender<Buffers>) -> Chunk {
+    /// An empty chunk in used buffers, which go back to `pool` in the end.
+    pub fn new(pool: &Pool) -> Chunk {
+        let (bytes, entries, keys, borders) = pool.take();
         let mut chunk = Chunk::default();
         (chunk.bytes, chunk.entries) = (bytes, entries);
         (chunk.keys, chunk.borders) = (keys, borders);
@@ -91,7 +112,7 @@ impl Chunk {
         chunk.entries.clear();
         chunk.keys.clear();
         chunk.borders.clear();
-        chunk.pool = Some(pool);
+        chunk.pool = Some(pool.clone());
         chunk
     }
 
@@ -157,14 +178,12 @@ impl Chunk {
 impl Drop for Chunk {
     fn drop(&mut self) {
         if let Some(pool) = &self.pool {
-            let buffers = (
+            pool.give((
                 take(&mut self.bytes),
                 take(&mut self.entries),
                 take(&mut self.keys),
                 take(&mut self.borders),
-            );
-            // a full pool, or one that is gone: the memory is freed instead
-            let _ = pool.try_send(buffers);
+            ));
         }
     }
 }

@@ -104,24 +104,37 @@ impl Lastmod {
         }
     }
 
-    /// Appends `YYYY-MM-DD`, or `YYYY-MM-DDThh:mm:ssZ`.
+    /// Puts `YYYY-MM-DD`, or `YYYY-MM-DDThh:mm:ssZ`, into `out`; tells its length and order.
     #[inline]
-    pub fn write(&self, out: &mut Vec<u8>) {
-        match *self {
-            Lastmod::Date(days) => out.extend_from_slice(&date_text(days)),
+    pub fn text(&self, out: &mut [u8; 20]) -> (usize, Order) {
+        let (days, second) = match *self {
+            Lastmod::Date(days) => (days, None),
             Lastmod::Instant(seconds) => {
-                let [y1, y2, y3, y4, _, m1, m2, _, d1, d2] =
-                    date_text(seconds.div_euclid(DAY) as i32);
-                let second = seconds.rem_euclid(DAY) as u32;
-                let time = [second / 3600, second / 60 % 60, second % 60, 0];
-                let [h1, h2, n1, n2, s1, s2, ..] = digits(time);
-                let text = [
-                    y1, y2, y3, y4, b'-', m1, m2, b'-', d1, d2, b'T', h1, h2, b':', n1, n2, b':',
-                    s1, s2, b'Z',
-                ];
-                out.extend_from_slice(&text);
+                (seconds.div_euclid(DAY) as i32, Some(seconds.rem_euclid(DAY) as u32))
             }
-        }
+        };
+        let (year, month, day) = civil_from_days(days);
+        let [y1, y2, y3, y4, m1, m2, d1, d2] = digits([year / 100, year % 100, month, day]);
+        let date_order = i64::from(year * 10_000 + month * 100 + day) * 1_000_000;
+        let Some(second) = second else {
+            out[..10].copy_from_slice(&[y1, y2, y3, y4, b'-', m1, m2, b'-', d1, d2]);
+            return (10, date_order * 2);
+        };
+        let time = [second / 3600, second / 60 % 60, second % 60, 0];
+        let [h1, h2, n1, n2, s1, s2, ..] = digits(time);
+        *out = [
+            y1, y2, y3, y4, b'-', m1, m2, b'-', d1, d2, b'T', h1, h2, b':', n1, n2, b':', s1, s2,
+            b'Z',
+        ];
+        let time_order = i64::from(time[0] * 10_000 + time[1] * 100 + time[2]);
+        (20, (date_order + time_order) * 2 + 1)
+    }
+
+    /// Appends the text.
+    pub fn write(&self, out: &mut Vec<u8>) {
+        let mut text = [0; 20];
+        let (length, _) = self.text(&mut text);
+        out.extend_from_slice(&text[..length]);
     }
 }
 
@@ -256,13 +269,6 @@ fn civil_from_days(days: i32) -> (u32, u32, u32) {
     if day_of_year >= 306 { (year + 1, month - 12, day) } else { (year, month, day) }
 }
 
-#[inline]
-fn date_text(days: i32) -> [u8; 10] {
-    let (year, month, day) = civil_from_days(days);
-    let [y1, y2, y3, y4, m1, m2, d1, d2] = digits([year / 100, year % 100, month, day]);
-    [y1, y2, y3, y4, b'-', m1, m2, b'-', d1, d2]
-}
-
 /// Four numbers below 100 in two digits each.
 #[inline]
 fn digits([a, b, c, d]: [u32; 4]) -> [u8; 8] {
@@ -356,9 +362,11 @@ mod tests {
 
     fn text(value: &str, zone: Option<&TimeZone>) -> Option<String> {
         Lastmod::parse(value.as_bytes(), zone).map(|lastmod| {
-            let mut out = Vec::new();
-            lastmod.write(&mut out);
-            String::from_utf8(out).unwrap()
+            let mut out = [0; 20];
+            let (length, order) = lastmod.text(&mut out);
+            let text = String::from_utf8(out[..length].to_vec()).unwrap();
+            assert_eq!(order_text(order), text);
+            text
         })
     }
 
@@ -529,13 +537,13 @@ mod tests {
         for text in &texts {
             let mut out = [0; 20];
             let long = Lastmod::parse(text.as_bytes(), None).map(|lastmod| {
-                let mut written = Vec::new();
-                lastmod.write(&mut written);
-                written
+                let mut text = [0; 20];
+                let (length, order) = lastmod.text(&mut text);
+                (text[..length].to_vec(), order)
             });
             if let Some((length, order)) = canonical(text.as_bytes(), true, &mut out) {
                 short_ways += 1;
-                assert_eq!(Some(out[..length].to_vec()), long, "{text}");
+                assert_eq!(Some((out[..length].to_vec(), order)), long, "{text}");
                 assert_eq!(order_text(order).as_bytes(), &out[..length]);
             }
         }

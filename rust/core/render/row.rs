@@ -490,12 +490,7 @@ impl<'r> Renderer<'r> {
             }
             _ => None,
         };
-        let written = written.or_else(|| {
-            // the long way, whose result is a canonical form
-            let mut long = Vec::with_capacity(20);
-            self.rules.lastmod(&cell)?.write(&mut long);
-            order_of(&long, &mut text)
-        });
+        let written = written.or_else(|| Some(self.rules.lastmod(&cell)?.text(&mut text)));
         match written {
             Some((length, order)) => {
                 tail.push(b"<lastmod>");
@@ -629,19 +624,6 @@ impl Tail {
     #[inline]
     fn as_bytes(&self) -> &[u8] {
         &self.bytes[..self.length]
-    }
-}
-
-/// The canonical text `long` in `text`, its length, and its order.
-#[cold]
-fn order_of(long: &[u8], text: &mut [u8; 20]) -> Option<(usize, Order)> {
-    let digits = long.iter().filter(|c| c.is_ascii_digit());
-    let number = digits.fold(0i64, |number, c| number * 10 + i64::from(c - b'0'));
-    text.get_mut(..long.len())?.copy_from_slice(long);
-    match long.len() {
-        10 => Some((10, number * 1_000_000 * 2)),
-        20 => Some((20, number * 2 + 1)),
-        _ => None,
     }
 }
 

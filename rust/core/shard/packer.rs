@@ -40,6 +40,14 @@ pub enum Piece {
 }
 
 impl Piece {
+    /// Bytes that are in no chunk.
+    pub fn of(bytes: Vec<u8>) -> Piece {
+        let all = 0..bytes.len();
+        let mut chunk = Chunk::default();
+        chunk.bytes = bytes;
+        Piece::Chunk(Arc::new(chunk), all)
+    }
+
     /// The bytes of the elements; a piece that was spilled has none until it is loaded.
     pub fn as_bytes(&self) -> &[u8] {
         match self {
@@ -85,10 +93,7 @@ impl Shard {
     pub fn load(&mut self) -> Result<()> {
         for piece in &mut self.pieces {
             if let Piece::Spilled(segment) = piece {
-                let mut chunk = Chunk::default();
-                chunk.bytes = segment.read()?;
-                let all = 0..chunk.bytes.len();
-                *piece = Piece::Chunk(Arc::new(chunk), all);
+                *piece = Piece::of(segment.read()?);
             }
         }
         Ok(())

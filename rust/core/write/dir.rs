@@ -7,14 +7,16 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::thread::JoinHandle;
 
+use blake3::Hasher;
 use crossbeam_channel::{Sender, bounded};
+use libdeflater::Crc;
 
 use super::Sink;
 use super::manifest::{ShardEntry, newest_text};
 use crate::error::{Error, Kind, Result};
 use crate::shard::frame;
 use crate::shard::gzip::Encoder;
-use crate::shard::packer::Shard;
+use crate::shard::packer::{Piece, Shard};
 
 /// A shard that is live, and that a new one may equal.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Deserialize)]
@@ -80,14 +82,15 @@ impl<'a> Dir<'a> {
         Dir { folder, name, text, encoder, live, syncer: Mutex::new(None) }
     }
 
-    fn file_name(&self, shard: &Shard, digest: &str) -> String {
+    /// The name of a shard; `digest` is asked for only if the name holds it.
+    fn file_name(&self, shard: &Shard, digest: impl FnOnce() -> String) -> String {
         let kind = if self.text { "txt" } else { "xml" };
         let gz = if self.encoder.is_some() { ".gz" } else { "" };
         let stem = shard.set.as_ref().map_or(&self.name, |set| &set.stem);
         match shard.border {
             None => format!("{stem}-{:05}.{kind}{gz}", shard.number),
             // whoever has an old index finds the old bytes: another content has another name
-            Some(border) => format!("{stem}-{border:016x}-{}.{kind}{gz}", &digest[..16]),
+            Some(border) => format!("{stem}-{border:016x}-{}.{kind}{gz}", &digest()[..16]),
         }
     }
 
@@ -123,38 +126,75 @@ pub fn write_error(path: &Path, error: std::io::Error) -> Error {
 }
 
 /// A digest of the uncompressed bytes.
-fn digest(header: &str, shard: &Shard, footer: &str) -> String {
-    let mut hasher = blake3::Hasher::new();
-    hasher.update(header.as_bytes());
-    for piece in &shard.pieces {
+fn digest(pieces: &[Piece]) -> String {
+    let mut hasher = Hasher::new();
+    for piece in pieces {
         hasher.update(piece.as_bytes());
     }
-    hasher.update(footer.as_bytes());
+    hex(&hasher)
+}
+
+fn hex(hasher: &Hasher) -> String {
     hasher.finalize().to_hex()[..32].to_owned()
 }
 
+/// Looks at the bytes of a shard on their way to the encoder, and at what comes out.
+struct Checked {
+    /// The digest, where it is not known yet.
+    hasher: Option<Hasher>,
+    crc: Crc,
+    length: u64,
+}
+
+impl Checked {
+    fn see(&mut self, bytes: &[u8]) {
+        if let Some(hasher) = &mut self.hasher {
+            hasher.update(bytes);
+        }
+        self.crc.update(bytes);
+        self.length += bytes.len() as u64;
+    }
+
+    /// A gzip file ends with the CRC and the length modulo 2^32 of what went in (RFC 1952).
+    fn check_trailer(&self, trailer: [u8; 8]) -> Result<()> {
+        let told = u64::from_le_bytes(trailer);
+        let expected = u64::from(self.crc.sum()) | (self.length << 32);
+        if told == expected {
+            return Ok(());
+        }
+        let message = "the encoder did not compress what it was given";
+        Err(Error::new(Kind::Output, "internal.gzip", message))
+    }
+}
+
 impl Sink for Dir<'_> {
-    fn write(&self, shard: Shard, buffer: &mut Vec<u8>) -> Result<ShardEntry> {
-        let (header, footer) = if self.text {
-            (String::new(), "")
-        } else {
-            (frame::header(shard.namespaces), frame::FOOTER)
-        };
-        let digest = digest(&header, &shard, footer);
+    fn write(&self, mut shard: Shard) -> Result<ShardEntry> {
+        let mut pieces = std::mem::take(&mut shard.pieces);
+        if !self.text {
+            pieces.insert(0, Piece::of(frame::header(shard.namespaces).into_bytes()));
+            pieces.push(Piece::of(frame::FOOTER.into()));
+        }
+        let mut known = None;
+        let path = self.file_name(&shard, || known.insert(digest(&pieces)).clone());
+        let live = self.live.get(&path);
+        if live.is_some() {
+            known.get_or_insert_with(|| digest(&pieces));
+        }
         let mut entry = ShardEntry {
             number: shard.number,
-            path: self.file_name(&shard, &digest),
+            path,
             set: shard.set.clone(),
             urls: shard.urls,
             bytes: shard.bytes,
             compressed_bytes: shard.bytes,
-            digest,
+            digest: String::new(),
             lastmod: newest_text(shard.newest),
             changed: true,
         };
-        if let Some(live) = self.live.get(&entry.path)
-            && live.digest == entry.digest
+        if let (Some(live), Some(digest)) = (live, &known)
+            && live.digest == *digest
         {
+            entry.digest.clone_from(digest);
             entry.compressed_bytes = live.compressed_bytes;
             entry.changed = false;
             return Ok(entry);
@@ -174,32 +214,36 @@ impl Sink for Dir<'_> {
         .map_err(failed)?;
         let length = match self.encoder {
             Some(encoder) => {
-                buffer.clear();
-                buffer.reserve(usize::try_from(shard.bytes).unwrap_or_default());
-                buffer.extend_from_slice(header.as_bytes());
-                for piece in &shard.pieces {
-                    buffer.extend_from_slice(piece.as_bytes());
-                }
-                buffer.extend_from_slice(footer.as_bytes());
-                drop(shard); // its chunks go back to the renderers
-                let length = buffer.len() as u64;
-                let compressed = encoder.encode(buffer)?;
-                let compressed = (*compressed).as_ref();
-                check_trailer(compressed, length)?;
-                entry.compressed_bytes = compressed.len() as u64;
-                file.write_all(compressed).map_err(failed)?;
-                length
+                // a piece is looked at right before it is compressed, while it comes to the cache
+                // anyhow
+                let hasher = known.is_none().then(Hasher::new);
+                let mut checked = Checked { hasher, crc: Crc::new(), length: 0 };
+                let mut written = 0;
+                let mut trailer = [0; 8];
+                let mut pieces = pieces.into_iter().inspect(|piece| checked.see(piece.as_bytes()));
+                encoder.encode(&mut pieces, &mut |packed| {
+                    written += packed.len() as u64;
+                    let kept = packed.len().min(8);
+                    trailer.rotate_left(kept);
+                    trailer[8 - kept..].copy_from_slice(&packed[packed.len() - kept..]);
+                    file.write_all(packed).map_err(failed)
+                })?;
+                drop(pieces);
+                checked.check_trailer(trailer)?;
+                entry.compressed_bytes = written;
+                known = known.or(checked.hasher.as_ref().map(hex));
+                checked.length
             }
             None => {
-                let mut parts = Vec::with_capacity(shard.pieces.len() + 2);
-                parts.push(IoSlice::new(header.as_bytes()));
-                parts.extend(shard.pieces.iter().map(|piece| IoSlice::new(piece.as_bytes())));
-                parts.push(IoSlice::new(footer.as_bytes()));
+                known.get_or_insert_with(|| digest(&pieces));
+                let mut parts: Vec<_> =
+                    pieces.iter().map(|piece| IoSlice::new(piece.as_bytes())).collect();
                 let length = parts.iter().map(|part| part.len() as u64).sum();
                 write_all_vectored(&mut file, &mut parts).map_err(failed)?;
                 length
             }
         };
+        entry.digest = known.unwrap_or_default();
         // the packer counted before a byte was written; what was written must agree
         if length != entry.bytes {
             let message = format!("{}: {length} bytes, {} were counted", entry.path, entry.bytes);
@@ -217,15 +261,6 @@ impl Sink for Dir<'_> {
             .and_then(|folder| folder.sync_all())
             .map_err(|e| write_error(&self.folder, e))
     }
-}
-
-/// The last four bytes of a gzip file are its length modulo 2^32 (RFC 1952).
-fn check_trailer(compressed: &[u8], length: u64) -> Result<()> {
-    let told = compressed.last_chunk().map(|bytes| u32::from_le_bytes(*bytes));
-    if told == Some(length as u32) {
-        return Ok(());
-    }
-    Err(Error::new(Kind::Output, "internal.gzip", "the encoder did not compress all of a shard"))
 }
 
 fn write_all_vectored(file: &mut File, mut parts: &mut [IoSlice<'_>]) -> std::io::Result<()> {

@@ -13,8 +13,8 @@ use manifest::ShardEntry;
 /// The pipeline drives; an error ends the run. What a sink has written is of no use unless the
 /// run succeeds: the caller publishes it or throws it away.
 pub trait Sink: Sync {
-    /// Writes one shard and tells what was written. `buffer` is the thread's own, for reuse.
-    fn write(&self, shard: Shard, buffer: &mut Vec<u8>) -> Result<ShardEntry>;
+    /// Writes one shard and tells what was written.
+    fn write(&self, shard: Shard) -> Result<ShardEntry>;
     /// Called once, after the last shard: all is on the disk when it returns.
     fn finish(&self) -> Result<()>;
 }
