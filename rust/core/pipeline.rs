@@ -160,10 +160,9 @@ pub fn run(
         };
         // beside the reject file, that is in the folder of the state
         let folder = rejects.parent().map(Path::to_owned).unwrap_or_default();
-        let sorter = config.sort.then(|| {
-            let pool = (pool_tx.clone(), pool_rx);
-            Sorter::new(config, scope, folder.clone(), pool, &progress.stop)
-        });
+        let sorter = config
+            .sort
+            .then(|| Sorter::new(config, scope, folder.clone(), pool.clone(), &progress.stop));
         let splitter =
             config.split_by.as_ref().map(|column| Splitter::new(config, limits, column, folder));
         let collector = Collector {

@@ -21,7 +21,7 @@ use super::merge::{Cursor, Head, Tournament};
 use super::spill::{Segment, Spill};
 use crate::config::{Config, Layout, Output};
 use crate::error::{Error, Kind, Result};
-use crate::render::chunk::{Buffers, Chunk, Entry};
+use crate::render::chunk::{Chunk, Entry, Pool};
 use crate::render::family::LOC_AT;
 
 /// Bytes of the buffers through which the runs are merged, unless that is less than 16 KiB a run.
@@ -40,7 +40,7 @@ pub struct Sorter<'s> {
     gone: usize,
     runs: Sender<Run>,
     sorted: Receiver<Result<Segment>>,
-    pool: (Sender<Buffers>, Receiver<Buffers>),
+    pool: Pool,
     stop: &'s AtomicBool,
 }
 
@@ -83,7 +83,7 @@ impl<'s> Sorter<'s> {
         config: &Config,
         scope: &'scope Scope<'scope, '_>,
         folder: PathBuf,
-        pool: (Sender<Buffers>, Receiver<Buffers>),
+        pool: Pool,
         stop: &'s AtomicBool,
     ) -> Sorter<'s>
     where
@@ -295,24 +295,14 @@ fn key(bytes: &[u8]) -> u128 {
 /// Puts elements into chunks.
 struct Out<'s> {
     form: Form,
-    pool: (Sender<Buffers>, Receiver<Buffers>),
+    pool: Pool,
     stop: &'s AtomicBool,
     chunk: Chunk,
 }
 
 impl<'s> Out<'s> {
-    fn new(
-        form: Form,
-        pool: (Sender<Buffers>, Receiver<Buffers>),
-        stop: &'s AtomicBool,
-    ) -> Out<'s> {
-        let mut out = Out { form, pool, stop, chunk: Chunk::default() };
-        out.chunk = out.fresh();
-        out
-    }
-
-    fn fresh(&self) -> Chunk {
-        Chunk::new(self.pool.1.try_recv().unwrap_or_default(), self.pool.0.clone())
+    fn new(form: Form, pool: Pool, stop: &'s AtomicBool) -> Out<'s> {
+        Out { form, stop, chunk: Chunk::new(&pool), pool }
     }
 
     fn push(
@@ -336,7 +326,7 @@ impl<'s> Out<'s> {
             return Ok(());
         }
         check(self.stop)?;
-        let next = self.fresh();
+        let next = Chunk::new(&self.pool);
         emit(Arc::new(std::mem::replace(&mut self.chunk, next)))
     }
 
@@ -405,7 +395,7 @@ mod tests {
         std::fs::create_dir_all(&folder).unwrap();
         let mut got = Vec::new();
         let ended = std::thread::scope(|scope| {
-            let mut sorter = Sorter::new(&config, scope, folder.clone(), bounded(4), stop);
+            let mut sorter = Sorter::new(&config, scope, folder.clone(), Pool::default(), stop);
             for (chunk, skip) in chunks {
                 sorter.push(chunk.clone(), skip)?;
             }
