@@ -83,6 +83,7 @@ class Build:
     def __init__(self, report: Report) -> None:
         self.report = report
         self._started = time.monotonic()
+        self._seen = _core.Seen()
         # what the shards are split into: the stem of their names, the host, the shards
         self._groups: list[tuple[str | None, str | None, list[Shard]]] = []
 
@@ -195,6 +196,7 @@ class Build:
                 publication.staging,
                 rejects,
                 progress,
+                self._seen,
                 encoder=encoder(options.level) if options.gzip else None,
                 live=json.dumps(live),
                 tick=tick,

@@ -215,8 +215,8 @@ class Options:
         metavar="PATH",
     )  # fmt: skip
     duplicates: str = _option(
-        "keep", "Rows", "What to do with a URL that came before; drop and fail take at most 40 "
-        "bytes a URL (200 M URLs in 8 GB).", choices=("keep", "drop", "fail"),
+        "keep", "Rows", "What to do with a URL that came before, in any set; drop and fail take"
+        " at most 40 bytes a URL (200 M URLs in 8 GB).", choices=("keep", "drop", "fail"),
     )  # fmt: skip
     max_shrink: str = _option(
         "20%", "Rows", "A set that shrank by more than this is not published.", metavar="P%"

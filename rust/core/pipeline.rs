@@ -32,7 +32,7 @@ use crate::shard::packer::{Limits, Shard};
 use crate::shard::sort::Sorter;
 use crate::shard::split::Splitter;
 use crate::simd::csv_masks;
-use crate::unique::Unique;
+use crate::unique::{Seen, Unique};
 use crate::write::Sink;
 use crate::write::manifest::{Outcome, ShardEntry};
 use crate::write::rejects::RejectFile;
@@ -94,7 +94,8 @@ enum End {
     Fault(Fault),
 }
 
-/// Runs `sources` one after the other through all stages into `sink`.
+/// Runs `sources` one after the other through all stages into `sink`; `seen` is that of the runs
+/// before which belong to the same build.
 ///
 /// # Errors
 /// The first that happens, by the order of the rows where rows are to blame. Whatever the sink
@@ -105,8 +106,9 @@ pub fn run(
     sink: &dyn Sink,
     rejects: PathBuf,
     progress: &Arc<Progress>,
+    seen: &Seen,
 ) -> Result<Outcome> {
-    let unique = (config.duplicates != Duplicates::Keep).then(Unique::new).transpose()?;
+    let unique = (config.duplicates != Duplicates::Keep).then(|| seen.take()).transpose()?;
     let shared = Arc::new(Rules::new(config, unique.as_ref().map(Unique::key))?);
     let families = config.mapping.alternate_group.as_ref().map(|_| {
         let x_default = config.mapping.x_default.clone().map(String::into_bytes);
@@ -169,6 +171,7 @@ pub fn run(
             config,
             rules,
             progress,
+            seen,
             unique,
             families,
             sorter,
@@ -383,6 +386,7 @@ struct Collector<'r> {
     config: &'r Config,
     rules: &'r Rules,
     progress: &'r Progress,
+    seen: &'r Seen,
     unique: Option<Unique>,
     families: Option<Families>,
     sorter: Option<Sorter<'r>>,
@@ -542,6 +546,9 @@ impl Collector<'_> {
     }
 
     fn finish(mut self) -> Result<Outcome> {
+        if let Some(unique) = self.unique.take() {
+            self.seen.give(unique);
+        }
         if let Some(families) = &mut self.families {
             let last = families.finish()?;
             self.pack_whole(last)?;

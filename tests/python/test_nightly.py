@@ -186,6 +186,33 @@ def test_another_configuration_builds_all_anew(tmp_path: Path, out: Path) -> Non
     assert ended.status == 0 and "manifest.config" in ended.out
 
 
+def test_a_feed_over_sets_that_share_urls(tmp_path: Path) -> None:
+    """The first set that has a URL keeps it: one that moves to the next set is not removed."""
+    toml = (
+        f'site = "{SITE}"\nout = "out"\nduplicates = "drop"\nchanges = "changes.csv"\n'
+        '[[set]]\nname = "a"\ninput = "a.csv"\n[[set]]\nname = "b"\ninput = "b.csv"\n'
+    )
+    (tmp_path / "urlset.toml").write_text(toml)
+    nights = [
+        ([("x", ""), ("y", "")], [("y", ""), ("z", "")]),
+        ([("x", "")], [("y", ""), ("z", "")]),
+        ([("x", ""), ("z", "2026-01-01")], [("y", ""), ("z", "")]),
+    ]
+    live: list[Row] = []
+    for first, second in nights:
+        write_catalog(tmp_path / "a.csv", first)
+        write_catalog(tmp_path / "b.csv", second)
+        ended = urlset("build", "--json", "-", cwd=tmp_path)
+        assert ended.status == 0, ended.err
+        report = json.loads(ended.out)
+        assert (report["urls"], report["duplicates"]) == (3, len(first + second) - 3)
+        assert feed(tmp_path / "changes.csv") == difference(live, first + second)
+        live = first + second
+    (tmp_path / "urlset.toml").write_text(toml.replace('"drop"', '"fail"'))
+    ended = urlset("build", cwd=tmp_path)
+    assert ended.status == 1 and "b.csv: row 2: its URL came before" in ended.err
+
+
 @pytest.mark.parametrize("layout", ["packed", "stable"])
 def test_a_feed_over_files_changed_by_hand(tmp_path: Path, out: Path, layout: str) -> None:
     """It tells what was live, not what the last build had written; what nobody can read is said."""
