@@ -25,6 +25,7 @@ MIB = 1 << 20
 SAYING = (
     ("duplicates", "Duplicates"),
     ("publish", "Publication"),
+    ("checks", "Checks"),
     ("nightly", "The nightly rebuild"),
     ("edits", "Shards that stay as they are"),
 )

@@ -24,3 +24,7 @@ pub mod unique;
 pub mod write;
 
 pub use error::{Error, Kind, Position, Result};
+
+/// Whether the checks of rows and of what is written are compiled out, to measure what they cost:
+/// by `benches/checks.py`, and never in what is installed.
+pub const UNCHECKED: bool = cfg!(feature = "unchecked");

