@@ -260,12 +260,16 @@ def test_stopped_while_it_sorts(tmp_path: Path, out: Path) -> None:
         time.sleep(wait)
         process.send_signal(signal.SIGINT)
         _, error = process.communicate(timeout=60)
-        if process.returncode == 0 or "all was published" in error:  # it was quicker
-            break
-        assert (process.returncode, error) == (130, "urlset: stopped; nothing was published\n")
+        if process.returncode == 0 or "publish" in error.replace("nothing was published", ""):
+            break  # it was quicker
+        assert (process.returncode, error.count("\n")) == (130, 1), error
         stopped += 1
-        no_litter(out)
+        assert not list(out.glob("*.xml*"))
+        if "nothing was published" in error:  # else a busy machine left it no time to clean up
+            no_litter(out)
     assert stopped
+    assert subprocess.run(command).returncode == 0
+    assert {path.name for path in (out / ".urlset").iterdir()} == {"lock", "manifest.json"}
 
 
 def test_a_disk_that_is_full(tmp_path: Path, out: Path) -> None:
