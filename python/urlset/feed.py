@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from .errors import InputError, PublishError
-from .publish import Publication, inside, untouched
+from .publish import Publication, inside, untouched, writing
 
 #: the feed of a build that was killed during its publication, which the next one completed
 RECOVERED = "changes-recovered"
@@ -38,6 +39,7 @@ def stage_feed(
         PublishError: a live file was damaged by hand, so that nobody knows what it held.
     """
     from .diff import write_changes
+    from .trim import trimmed
 
     kept = {shard["path"] for shard in new["shards"]} - changed
     old_files = [
@@ -56,7 +58,11 @@ def stage_feed(
         if shard["path"] in changed
     ]
     try:
-        write_changes(old_files, new_files, str(publication.state / f"{PENDING}{target.suffix}"))
+        with writing(publication.staging), TemporaryDirectory(dir=publication.staging) as folder:
+            if new["layout"] == "stable":
+                old_files, new_files = trimmed(old_files, new_files, Path(folder))
+            pending = publication.state / f"{PENDING}{target.suffix}"
+            write_changes(old_files, new_files, str(pending))
     except InputError as error:
         raise PublishError(
             f"changes: {error}; the feed compares with the live files, and this one was damaged"

@@ -58,7 +58,7 @@ class Publication:
         self._lock: int | None = None
 
     def __enter__(self) -> Publication:
-        with _writing(self.out):
+        with writing(self.out):
             if self.out.exists() and not self.out.is_dir():
                 raise PublishError(f"{self.out}: is not a folder", code="output.not_a_folder")
             self.out.mkdir(parents=True, exist_ok=True)
@@ -71,7 +71,7 @@ class Publication:
                 )
         self._acquire()
         try:
-            with _writing(self.state):
+            with writing(self.state):
                 self._recover()
                 self._clean()
                 self.staging.mkdir()
@@ -91,7 +91,7 @@ class Publication:
 
     def _acquire(self) -> None:
         path = self.state / LOCK
-        with _writing(path):
+        with writing(path):
             lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -150,7 +150,7 @@ class Publication:
     def stage(self, path: str, text: str) -> None:
         """Stages a small file, fsynced."""
         target = inside(self.staging, path)
-        with _writing(target):
+        with writing(target):
             target.parent.mkdir(parents=True, exist_ok=True)
             write_synced(target, text)
 
@@ -192,7 +192,7 @@ class Publication:
             "remove": sorted(ours - set(files_of(manifest))),
             "new": manifest,
         }
-        with _writing(self.out):
+        with writing(self.out):
             for folder in {inside(self.staging, path).parent for path in moves}:
                 sync_folder(folder)
             self._replace(JOURNAL, journal)
@@ -372,7 +372,7 @@ def _undisturbed() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _writing(path: Path) -> Iterator[None]:
+def writing(path: Path) -> Iterator[None]:
     """Turns an OSError into a PublishError that says what to do."""
     try:
         yield

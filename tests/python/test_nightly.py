@@ -238,6 +238,45 @@ def test_a_feed_over_files_changed_by_hand(tmp_path: Path, out: Path, layout: st
     assert feed(changes) == set() and len(read_set(out)) == 30
 
 
+def test_common_ends_are_cut(tmp_path: Path) -> None:
+    """What differs is left, and nothing that one side alone has is lost."""
+    from urlset.trim import common_ends_cut, trimmed
+
+    pick = random.Random(4)
+
+    def document(urls: list[int], more: str) -> bytes:
+        lines = "".join(f"<url><loc>{SITE}/{n}</loc></url>\n" for n in urls)
+        return f"<?xml?>\n<urlset{more}>\n{lines}</urlset>\n".encode()
+
+    def urls_of(text: bytes | None) -> set[str]:
+        assert text is None or text.endswith(b"</url>\n</urlset>\n")
+        return {line for line in (text or b"").decode().split("\n") if line.startswith("<url>")}
+
+    short = 0
+    for _ in range(2_000):
+        old = pick.sample(range(30), pick.randrange(1, 12))
+        new = list(old)
+        for _ in range(pick.randrange(4)):
+            if new and pick.random() < 0.5:
+                del new[pick.randrange(len(new))]
+            else:
+                new.insert(pick.randrange(len(new) + 1), pick.randrange(100, 1_000))
+        new = list(dict.fromkeys(new)) or [5_000]
+        texts = document(old, ""), document(new, pick.choice(["", "", ' xmlns:x="y"']))
+        cut = [urls_of(text) for text in common_ends_cut(*texts)]
+        whole = [urls_of(text) for text in texts]
+        assert cut[0] <= whole[0] and cut[1] <= whole[1]
+        assert (cut[0] - cut[1], cut[1] - cut[0]) == (whole[0] - whole[1], whole[1] - whole[0])
+        short += len(cut[0]) < len(whole[0])
+    assert short > 1_000
+    # what cannot be read goes on to the comparison, which says so
+    paths = [tmp_path / f"a-1-{n}.xml.gz" for n in range(2)]
+    paths[0].write_bytes(b"damaged")
+    paths[1].write_bytes(gzip.compress(texts[1]))
+    sides = [[(path, path.name, "0")] for path in paths]
+    assert trimmed(*sides, tmp_path) == tuple(sides)
+
+
 def test_a_dry_run_writes_no_feed(tmp_path: Path, out: Path) -> None:
     catalog, changes = tmp_path / "c.csv", tmp_path / "changes.csv"
     write_catalog(catalog, [("a", "")])
