@@ -1,9 +1,9 @@
 """What stable shards of two generations have in common, left out before they are compared.
 
 An edit leaves the border of its shard mostly where it is, so the old and the new shard of that
-border begin and end alike. Equal entries at both ends cancel, because in a build with a change feed no URL
-stands in two places (it needs ``--duplicates drop`` or ``fail``). Only what lies between goes to
-the comparison, which costs ten times as much a byte.
+border begin and end alike. Equal entries at both ends cancel, because in a build with a change feed
+no URL stands in two places (it needs ``--duplicates drop`` or ``fail``). Only what lies between
+goes to the comparison, which costs far more a byte.
 """
 
 from __future__ import annotations
