@@ -21,6 +21,15 @@ import chart
 Told = dict[str, Any]
 BEGIN, END = "<!-- benches: begin -->", "<!-- benches: end -->"
 MIB = 1 << 20
+#: benches whose section is what they say
+SAYING = (
+    ("duplicates", "Duplicates"),
+    ("publish", "Publication"),
+    ("checks", "Checks"),
+    ("extensions", "Extensions"),
+    ("nightly", "The nightly rebuild"),
+    ("edits", "Shards that stay as they are"),
+)
 
 
 def throughput_table(run: Told) -> str:
@@ -142,6 +151,15 @@ def _targets() -> list[Target]:
         ("`verify`, time / `gzip -t` on all cores", _rate_of("gzip", "verify"), 1.0, 0, "", False),
         ("`read` to Parquet against advertools", _rate_of("read", "advertools"), 10, 0, " x", True),
         ("cost of all checks", _field("checks", "cost_percent"), 15, 5, " %", False),
+        (
+            "nightly, nothing changed: time / full build",
+            _field("nightly", "unchanged_share"), 0.6, 0.4, "", False,
+        ),
+        (
+            "nightly, shards rewritten / shards that hold an edit",
+            _field("nightly", "rewritten_per_held"), 1.25, 1.1, "", False,
+        ),
+        ("change feed, more time", _field("nightly", "feed_percent"), 15, 5, " %", False),
     ]  # fmt: skip
 
 
@@ -242,13 +260,7 @@ def document(told: list[Told]) -> str:
         parts.append(reading_table(reading))
         versions = {one["version"]: None for one in reading["results"] if not one["failed"]}
         parts.append("Versions: " + "; ".join(versions) + ".")
-    titles = {
-        "duplicates": "Duplicates",
-        "publish": "Publication",
-        "checks": "Checks",
-        "extensions": "Extensions",
-    }
-    for bench, title in titles.items():
+    for bench, title in SAYING:
         if bench in by_bench:
             parts += [f"### {title}", _origin(by_bench[bench]), by_bench[bench]["says"]]
     return "\n\n".join(parts)

@@ -17,6 +17,7 @@ use urlset_core::render::row::{Renderer, Rules};
 use urlset_core::shard::gzip::{Encoder, Libdeflate};
 use urlset_core::shard::packer::{Limits, Packer, Piece, Shard};
 use urlset_core::simd::csv_masks;
+use urlset_core::unique::Seen;
 use urlset_core::write::Sink;
 use urlset_core::write::manifest::ShardEntry;
 
@@ -174,6 +175,7 @@ fn stages(c: &mut Criterion) {
                 &Nothing,
                 rejects,
                 &std::sync::Arc::new(Progress::default()),
+                &Seen::default(),
             )
             .unwrap()
             .urls

@@ -8,6 +8,7 @@ from _typeshed import SupportsWrite
 
 __all__ = [
     "Progress",
+    "Seen",
     "Stream",
     "__version__",
     "address",
@@ -39,12 +40,19 @@ class Progress:
     @property
     def bytes(self) -> int: ...
 
+@final
+class Seen:
+    """Which URLs the sets of one build have had so far."""
+
+    def __new__(cls) -> Seen: ...
+
 def build(
     config_json: str,
     sources: Sequence[tuple[str, Any, Sequence[tuple[int, int]]]],
     folder: str | PathLike[str],
     rejects: str | PathLike[str],
     progress: Progress,
+    seen: Seen,
     *,
     encoder: Callable[[], Any] | int | None = None,
     live: str = "{}",

@@ -19,7 +19,7 @@ from .errors import DataError, Error, PublishError, RejectLimitError
 from .feed import deliver_feed, recover_feed, stage_feed
 from .gzip import encoder
 from .index import Sitemap, render_indexes
-from .publish import VERSION, Publication, inside
+from .publish import VERSION, Publication, inside, untouched
 from .report import Report, Shard, engine_warnings, warnings_of
 from .source import Feed, Source, feeds
 
@@ -83,6 +83,7 @@ class Build:
     def __init__(self, report: Report) -> None:
         self.report = report
         self._started = time.monotonic()
+        self._seen = _core.Seen()
         # what the shards are split into: the stem of their names, the host, the shards
         self._groups: list[tuple[str | None, str | None, list[Shard]]] = []
 
@@ -159,11 +160,11 @@ class Build:
             self.report.timings["build"] = round(time.monotonic() - started, 4)
             if options.verify_staged:
                 self._verify(options, publication, new)
+            if options.dry_run:
+                return
             if options.changes is not None:
                 changed = {shard.path for shard in self.report.shards if shard.changed}
                 stage_feed(publication, manifest, new, changed, Path(options.changes))
-            if options.dry_run:
-                return
             started = time.monotonic()
             try:
                 publication.publish(moves, new)
@@ -195,6 +196,7 @@ class Build:
                 publication.staging,
                 rejects,
                 progress,
+                self._seen,
                 encoder=encoder(options.level) if options.gzip else None,
                 live=json.dumps(live),
                 tick=tick,
@@ -406,15 +408,7 @@ class Build:
         live = {}
         edited = 0
         for entry in manifest.get("shards", ()):
-            try:
-                stat = inside(out, entry["path"]).stat()
-            except OSError:
-                edited += 1
-                continue
-            if (stat.st_size, stat.st_mtime_ns) != (
-                entry.get("compressed_bytes"),
-                entry.get("mtime_ns"),
-            ):
+            if not untouched(out, entry):
                 edited += 1
                 continue
             live[entry["path"]] = {
@@ -475,7 +469,10 @@ def _index_of_sets(sets: list[SetTable]) -> str:
 
 def _fingerprint(sets: list[SetTable]) -> str:
     """Tells two configurations apart that would write other bytes for the same rows."""
-    idle = {"out", "state", "threads", "rejects", "max_rejects", "max_shrink", "dry_run"}
+    idle = {
+        "out", "state", "threads", "rejects", "max_rejects", "max_shrink", "dry_run", "changes",
+        "verify_staged",
+    }  # fmt: skip
     texts = []
     for table in sets:
         values = {

@@ -172,6 +172,10 @@ class Options:
         "packed", "Layout", "Full shards, or borders set by the rows, so that an edit touches one "
         "shard.", choices=("packed", "stable"),
     )  # fmt: skip
+    sort: bool = _option(
+        False, "Layout", "Rows in the order of loc, for catalogs without a stable one. What does"
+        " not fit into memory goes to the disk: the plain XML and 29 bytes a row.", per_set=True,
+    )  # fmt: skip
     index_lastmod: str = _option(
         "newest", "Layout", "lastmod in the index: the newest entry, or when the file changed.",
         choices=("newest", "changed"),
@@ -211,8 +215,8 @@ class Options:
         metavar="PATH",
     )  # fmt: skip
     duplicates: str = _option(
-        "keep", "Rows", "What to do with a URL that came before; drop and fail take at most 40 "
-        "bytes a URL (200 M URLs in 8 GB).", choices=("keep", "drop", "fail"),
+        "keep", "Rows", "What to do with a URL that came before, in any set; drop and fail take"
+        " at most 40 bytes a URL (200 M URLs in 8 GB).", choices=("keep", "drop", "fail"),
     )  # fmt: skip
     max_shrink: str = _option(
         "20%", "Rows", "A set that shrank by more than this is not published.", metavar="P%"
@@ -410,6 +414,7 @@ class Options:
             "split_by": self.split_by,
             "max_groups": self.max_groups,
             "layout": self.layout,
+            "sort": self.sort,
             "output": self.output,
             "on_invalid": self.on_invalid,
             "on_bad_field": self.on_bad_field,
@@ -459,6 +464,7 @@ class BuildOptions(TypedDict, total=False):
     split_index: str
     max_groups: int
     layout: str
+    sort: bool
     index_lastmod: str
     output: str
     gzip: bool

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
-from .errors import PublishError
-from .publish import Publication, inside
+from .errors import InputError, PublishError
+from .publish import Publication, inside, untouched, writing
 
 #: the feed of a build that was killed during its publication, which the next one completed
 RECOVERED = "changes-recovered"
@@ -33,12 +34,21 @@ def stage_feed(
         new: the manifest of this build.
         changed: the shards that are staged.
         target: where the feed will go; its ending is the format.
+
+    Raises:
+        PublishError: a live file was damaged by hand, so that nobody knows what it held.
     """
     from .diff import write_changes
+    from .trim import trimmed
 
     kept = {shard["path"] for shard in new["shards"]} - changed
     old_files = [
-        (inside(publication.out, shard["path"]), shard["path"], shard["digest"])
+        (
+            inside(publication.out, shard["path"]),
+            shard["path"],
+            # what was edited by hand is compared as it is
+            shard["digest"] if untouched(publication.out, shard) else None,
+        )
         for shard in (former or {}).get("shards", ())
         if shard["path"] not in kept and inside(publication.out, shard["path"]).exists()
     ]
@@ -47,7 +57,18 @@ def stage_feed(
         for shard in new["shards"]
         if shard["path"] in changed
     ]
-    write_changes(old_files, new_files, str(publication.state / f"{PENDING}{target.suffix}"))
+    try:
+        with writing(publication.staging), TemporaryDirectory(dir=publication.staging) as folder:
+            if new["layout"] == "stable":
+                old_files, new_files = trimmed(old_files, new_files, Path(folder))
+            pending = publication.state / f"{PENDING}{target.suffix}"
+            write_changes(old_files, new_files, str(pending))
+    except InputError as error:
+        raise PublishError(
+            f"changes: {error}; the feed compares with the live files, and this one was damaged"
+            " since the last build: build once without --changes",
+            code="changes.live",
+        ) from None
 
 
 def deliver_feed(publication: Publication, target: Path) -> None:

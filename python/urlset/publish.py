@@ -22,6 +22,7 @@ import errno
 import fcntl
 import json
 import os
+import re
 import shutil
 import signal
 import threading
@@ -41,6 +42,8 @@ VERSION = 1
 FEW = 16
 #: larger than the manifest of 2.5 billion URLs in 50,000 shards twice over
 MAX_STATE_BYTES = 256 << 20
+#: what a manifest says of a shard and later goes into other files
+DIGEST, TIME = r"[0-9a-f]{32}", r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"
 
 
 class Publication:
@@ -57,7 +60,7 @@ class Publication:
         self._lock: int | None = None
 
     def __enter__(self) -> Publication:
-        with _writing(self.out):
+        with writing(self.out):
             if self.out.exists() and not self.out.is_dir():
                 raise PublishError(f"{self.out}: is not a folder", code="output.not_a_folder")
             self.out.mkdir(parents=True, exist_ok=True)
@@ -70,7 +73,7 @@ class Publication:
                 )
         self._acquire()
         try:
-            with _writing(self.state):
+            with writing(self.state):
                 self._recover()
                 self._clean()
                 self.staging.mkdir()
@@ -90,7 +93,7 @@ class Publication:
 
     def _acquire(self) -> None:
         path = self.state / LOCK
-        with _writing(path):
+        with writing(path):
             lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -161,7 +164,7 @@ class Publication:
 
     def _stage(self, path: str, text: str) -> None:
         target = inside(self.staging, path)
-        with _writing(target):
+        with writing(target):
             target.parent.mkdir(parents=True, exist_ok=True)
             write_synced(target, text)
 
@@ -190,7 +193,8 @@ class Publication:
             return
         ours = set(files_of(former))
         for path in moves:
-            if path not in ours and inside(self.out, path).exists():
+            live = inside(self.out, path)
+            if live.is_dir() or (path not in ours and live.exists()):
                 raise PublishError(
                     f"{self.out / path}: is there and no build of urlset is known to have made it;"
                     " move it away, or choose another --name or --out",
@@ -202,7 +206,7 @@ class Publication:
             "remove": sorted(ours - set(files_of(manifest))),
             "new": manifest,
         }
-        with _writing(self.out):
+        with writing(self.out):
             for folder in {inside(self.staging, path).parent for path in moves}:
                 sync_folder(folder)
             self._replace(JOURNAL, journal)
@@ -262,6 +266,15 @@ def inside(folder: Path, path: str) -> Path:
     return folder.joinpath(*parts)
 
 
+def untouched(out: Path, entry: dict[str, Any]) -> bool:
+    """Whether a live shard is as the build left it that wrote this entry of the manifest."""
+    try:
+        stat = inside(out, entry["path"]).stat()
+    except OSError:
+        return False
+    return (stat.st_size, stat.st_mtime_ns) == (entry["compressed_bytes"], entry["mtime_ns"])
+
+
 def read_state(path: Path) -> dict[str, Any] | None:
     """A manifest or journal; None if there is none.
 
@@ -280,7 +293,7 @@ def read_state(path: Path) -> dict[str, Any] | None:
             raise ValueError("too large")
         content = json.loads(data)
         version = content["manifest"]
-        if not isinstance(version, int):
+        if type(version) is not int or version < 1:
             raise TypeError("version")
         if version <= VERSION:
             if path.name == JOURNAL and not {"moves", "remove", "new"} <= content.keys():
@@ -288,8 +301,8 @@ def read_state(path: Path) -> dict[str, Any] | None:
             _check_shape(content)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise PublishError(
-            f"{path}: is damaged; remove it to build everything anew (shards of the former build"
-            " that the new one does not replace then stay)",
+            f"{path}: is damaged; put a copy of it back, or remove it together with the sitemaps"
+            " of the former build and build everything anew",
             code="state.damaged",
         ) from None
     if version > VERSION:
@@ -305,15 +318,32 @@ def _check_shape(content: dict[str, Any]) -> None:
     for holder in (content, content.get("new", {})):
         paths: list[Any] = []
         for kind in ("shards", "indexes"):
-            paths += [entry["path"] for entry in holder.get(kind, ())]
+            paths += [entry["path"] for entry in _list(holder, kind)]
         for kind in ("retired", "moves", "remove"):
-            paths += holder.get(kind, ())
+            paths += _list(holder, kind)
         for path in paths:
             if not isinstance(path, str):
                 raise TypeError("path")
             inside(Path(), path)
-        if type(holder.get("urls", 0)) is not int:
+        urls = holder.get("urls", 0)
+        if type(urls) is not int or urls < 0:
             raise TypeError("urls")
+        if not isinstance(holder.get("folder", ""), str):
+            raise TypeError("folder")
+        for shard in _list(holder, "shards"):
+            for key, form in (("digest", DIGEST), ("changed_at", TIME)):
+                if not re.fullmatch(form, shard[key], re.ASCII):
+                    raise ValueError(key)
+            for key in ("compressed_bytes", "mtime_ns"):
+                if type(shard[key]) is not int:
+                    raise TypeError(key)
+
+
+def _list(holder: dict[str, Any], key: str) -> list[Any]:
+    value = holder.get(key, [])
+    if not isinstance(value, list):
+        raise TypeError(key)
+    return value
 
 
 def write_synced(path: Path, text: str) -> None:
@@ -356,7 +386,7 @@ def _undisturbed() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _writing(path: Path) -> Iterator[None]:
+def writing(path: Path) -> Iterator[None]:
     """Turns an OSError into a PublishError that says what to do."""
     try:
         yield

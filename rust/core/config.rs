@@ -44,6 +44,13 @@ pub struct Config {
     /// How shards end.
     #[serde(default)]
     pub layout: Layout,
+    /// Rows in the order of loc.
+    #[serde(default)]
+    pub sort: bool,
+    /// Bytes that are sorted in memory at once; more go to the disk. For tests: the output does not
+    /// depend on it.
+    #[serde(default = "default_sort_bytes")]
+    pub sort_bytes: usize,
     /// XML, or one URL a line.
     #[serde(default)]
     pub output: Output,
@@ -106,6 +113,9 @@ fn default_max_loc() -> u32 {
 }
 fn default_max_groups() -> usize {
     10_000
+}
+fn default_sort_bytes() -> usize {
+    64 << 20
 }
 fn default_hosts() -> String {
     "same".into()

@@ -30,9 +30,10 @@ use crate::render::plan::{Chosen, Plan};
 use crate::render::row::{Renderer, Rules, check_constants};
 use crate::shard::Packing;
 use crate::shard::packer::{Limits, Shard};
+use crate::shard::sort::Sorter;
 use crate::shard::split::Splitter;
 use crate::simd::csv_masks;
-use crate::unique::Unique;
+use crate::unique::{Seen, Unique};
 use crate::write::Sink;
 use crate::write::manifest::{Outcome, ShardEntry};
 use crate::write::rejects::RejectFile;
@@ -94,7 +95,8 @@ enum End {
     Fault(Fault),
 }
 
-/// Runs `sources` one after the other through all stages into `sink`.
+/// Runs `sources` one after the other through all stages into `sink`; `seen` is that of the runs
+/// before which belong to the same build.
 ///
 /// # Errors
 /// The first that happens, by the order of the rows where rows are to blame. Whatever the sink
@@ -105,8 +107,9 @@ pub fn run(
     sink: &dyn Sink,
     rejects: PathBuf,
     progress: &Arc<Progress>,
+    seen: &Seen,
 ) -> Result<Outcome> {
-    let unique = (config.duplicates != Duplicates::Keep).then(Unique::new).transpose()?;
+    let unique = (config.duplicates != Duplicates::Keep).then(|| seen.take()).transpose()?;
     let shared = Arc::new(Rules::new(config, unique.as_ref().map(Unique::key))?);
     let families = config.mapping.alternate_group.as_ref().map(|_| {
         let x_default = config.mapping.x_default.clone().map(String::into_bytes);
@@ -159,16 +162,20 @@ pub fn run(
             text: config.output == Output::Text,
         };
         // beside the reject file, that is in the folder of the state
-        let splitter = config.split_by.as_ref().map(|column| {
-            let folder = rejects.parent().map(Path::to_owned).unwrap_or_default();
-            Splitter::new(config, limits, column, folder)
-        });
+        let folder = rejects.parent().map(Path::to_owned).unwrap_or_default();
+        let sorter = config
+            .sort
+            .then(|| Sorter::new(config, scope, folder.clone(), pool.clone(), &progress.stop));
+        let splitter =
+            config.split_by.as_ref().map(|column| Splitter::new(config, limits, column, folder));
         let collector = Collector {
             config,
             rules,
             progress,
+            seen,
             unique,
             families,
+            sorter,
             splitter,
             packing: Packing::new(config.layout, limits),
             shards: shard_tx,
@@ -381,8 +388,10 @@ struct Collector<'r> {
     config: &'r Config,
     rules: &'r Rules,
     progress: &'r Progress,
+    seen: &'r Seen,
     unique: Option<Unique>,
     families: Option<Families>,
+    sorter: Option<Sorter<'r>>,
     splitter: Option<Splitter>,
     packing: Packing,
     shards: Sender<Shard>,
@@ -522,18 +531,32 @@ impl Collector<'_> {
     }
 
     fn pack(&mut self, chunk: Arc<Chunk>, skip: &[u32]) -> Result<()> {
+        match &mut self.sorter {
+            Some(sorter) => sorter.push(chunk, skip),
+            None => self.place(&chunk, skip),
+        }
+    }
+
+    /// Packs elements that are in their order.
+    fn place(&mut self, chunk: &Arc<Chunk>, skip: &[u32]) -> Result<()> {
         let (shards, done, list) = (&self.shards, &self.done, &mut self.outcome.shards);
         let emit = &mut |shard| send(shard, shards, done, list);
         match &mut self.splitter {
-            Some(splitter) => splitter.push(&chunk, skip, emit),
-            None => self.packing.push(&chunk, skip, emit),
+            Some(splitter) => splitter.push(chunk, skip, emit),
+            None => self.packing.push(chunk, skip, emit),
         }
     }
 
     fn finish(mut self) -> Result<Outcome> {
+        if let Some(unique) = self.unique.take() {
+            self.seen.give(unique);
+        }
         if let Some(families) = &mut self.families {
             let last = families.finish()?;
             self.pack_whole(last)?;
+        }
+        if let Some(sorter) = self.sorter.take() {
+            sorter.finish(&mut |chunk| self.place(&chunk, &[]))?;
         }
         if let Some(splitter) = self.splitter.take() {
             let (shards, done, list) = (&self.shards, &self.done, &mut self.outcome.shards);

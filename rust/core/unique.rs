@@ -4,6 +4,7 @@
 //! takes 19 to 37 bytes, and while a partition grows only that one is there twice.
 
 use std::hash::{BuildHasher, RandomState};
+use std::sync::Mutex;
 
 use crate::error::Result;
 
@@ -22,6 +23,27 @@ pub fn random_key() -> (u64, u64) {
 pub struct Unique {
     key: (u64, u64),
     partitions: Vec<Partition>,
+}
+
+/// What the runs of one build have seen: a URL of one set is a duplicate in the next.
+#[derive(Default)]
+pub struct Seen(Mutex<Option<Unique>>);
+
+impl Seen {
+    /// What the run before has seen, or an empty set.
+    pub fn take(&self) -> Result<Unique> {
+        match self.0.lock().ok().and_then(|mut seen| seen.take()) {
+            Some(unique) => Ok(unique),
+            None => Unique::new(),
+        }
+    }
+
+    /// For the next run.
+    pub fn give(&self, unique: Unique) {
+        if let Ok(mut seen) = self.0.lock() {
+            *seen = Some(unique);
+        }
+    }
 }
 
 /// A table of hashes whose slot 0 stands for an empty one.

@@ -60,6 +60,19 @@ impl Progress {
     }
 }
 
+/// Which URLs the sets of one build have had so far, where duplicates count.
+#[pyclass(frozen, module = "urlset._core")]
+#[derive(Default)]
+pub struct Seen(Arc<urlset_core::unique::Seen>);
+
+#[pymethods]
+impl Seen {
+    #[new]
+    fn new() -> Seen {
+        Seen::default()
+    }
+}
+
 fn config(py: Python<'_>, json: &str) -> PyResult<Config> {
     Config::from_json(json).map_err(|e| exception(py, &e))
 }
@@ -110,10 +123,11 @@ fn source(
 /// `sources` are `(name, None, [])` for a CSV file and `(name, object, gaps)` for an object with
 /// `__arrow_c_stream__`; a gap `(row, rows)` says that before a row of the stream rows are missing
 /// that the filters leave out. `encoder` begins a gzip file: it gives an object with zlib's `compress`
-/// and `flush`; an integer is a level of libdeflate; without it files stay plain. `live` is JSON, by path: digest and compressed_bytes.
-/// `tick` is called about ten times a second. Returns the outcome as JSON.
+/// and `flush`; an integer is a level of libdeflate; without it files stay plain. `seen` goes from
+/// set to set of a build. `live` is JSON, by path: digest and compressed_bytes. `tick` is called
+/// about ten times a second. Returns the outcome as JSON.
 #[pyfunction]
-#[pyo3(signature = (config_json, sources, folder, rejects, progress, *, encoder=None, live="{}", tick=None))]
+#[pyo3(signature = (config_json, sources, folder, rejects, progress, seen, *, encoder=None, live="{}", tick=None))]
 #[allow(clippy::too_many_arguments)] // named in Python
 pub fn build(
     py: Python<'_>,
@@ -122,6 +136,7 @@ pub fn build(
     folder: std::path::PathBuf,
     rejects: std::path::PathBuf,
     progress: &Progress,
+    seen: &Seen,
     encoder: Option<Bound<'_, PyAny>>,
     live: &str,
     tick: Option<Bound<'_, PyAny>>,
@@ -143,13 +158,14 @@ pub fn build(
     };
     let live = serde_json::from_str(live).map_err(|e| PyValueError::new_err(e.to_string()))?;
     let progress = progress.0.clone();
+    let seen = seen.0.clone();
     let (name, text) = (config.name.clone(), config.output == urlset_core::config::Output::Text);
 
     let (done_tx, done_rx) = bounded(1);
     let watched = progress.clone();
     let thread = std::thread::spawn(move || {
         let sink = Dir::new(folder, name, text, encoder.as_deref(), live);
-        let result = pipeline::run(&config, sources, &sink, rejects, &progress);
+        let result = pipeline::run(&config, sources, &sink, rejects, &progress, &seen);
         // the receiver leaves only after this
         let _ = done_tx.send(result);
     });

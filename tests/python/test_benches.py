@@ -26,6 +26,8 @@ import catalog  # noqa: E402
 import chart  # noqa: E402
 import check  # noqa: E402
 import common  # noqa: E402
+import edits  # noqa: E402
+import nightly  # noqa: E402
 import publish  # noqa: E402
 import report  # noqa: E402
 
@@ -328,3 +330,50 @@ def test_strace_lines_are_summed_by_call() -> None:
     assert publish.seconds_in_calls(trace) == pytest.approx({"fsync": 0.75, "rename": 0.0004})
     assert publish.share_by_timings({"timings": {"build": 9.0, "publish": 1.0}}) == 10.0
     assert publish.share_by_timings({}) is None
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_edits_are_what_they_tell(tmp_path: Path, seed: int) -> None:
+    """Against a plain set difference of the catalog and the edited one."""
+    old, new = generate(tmp_path / "c.csv", "--rows", "2000"), tmp_path / "edited.csv"
+    scripts = [
+        edits.Edits.scattered(300, 2_000, seed), edits.Edits.region(100, 10, 10, 2_000, seed),
+        edits.Edits.scattered(2_000, 2_000, seed),
+    ]  # fmt: skip
+    for script in scripts:
+        told = script.apply(old, new)
+        sides = []
+        for path in (old, new):
+            with path.open(newline="") as file:
+                sides.append({row["url"]: row["updated_at"] for row in csv.DictReader(file)})
+        before, after = sides
+        wanted = {("added", url, after[url], "") for url in after.keys() - before.keys()}
+        wanted |= {("removed", url, "", before[url]) for url in before.keys() - after.keys()}
+        both = [url for url in before.keys() & after.keys() if before[url] != after[url]]
+        assert told == wanted | {("changed", url, after[url], before[url]) for url in both}
+        back = {("changed", url, before[url], after[url]) for url in both}
+        assert {row for row in nightly.backwards(told) if row[0] == "changed"} == back
+        assert len(told) == len(script.what)
+    region = edits.Edits.region(100, 10, 10, 2_000, seed)
+    assert [sorted(region.what.values()).count(k) for k in ("change", "insert", "delete")] == [
+        100, 10, 10,
+    ]  # fmt: skip
+
+
+def test_shards_that_hold_an_edit() -> None:
+    shards = [{"urls": 10}, {"urls": 5}, {"urls": 10}]
+    for places, held in (([0, 9], 1), ([9, 10], 2), ([0, 14, 15, 24], 3), ([12, 11], 1)):
+        assert edits.Edits(dict.fromkeys(places, "change")).held(shards) == held
+
+
+def test_a_feed_that_is_wrong_is_seen(tmp_path: Path) -> None:
+    feed = tmp_path / "changes.csv"
+    want = {("added", "https://a.example/1", "2026-01-01", "")}
+    line = "added,https://a.example/1,2026-01-01,\n"
+    for lines, right in ((line, True), ("", False), (line + line, False)):
+        feed.write_text(f"change,loc,lastmod,old_lastmod\n{lines}")
+        if right:
+            nightly.check_feed(feed, want)
+        else:
+            with pytest.raises(common.BenchError, match="change feed"):
+                nightly.check_feed(feed, want)

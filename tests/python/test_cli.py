@@ -278,6 +278,7 @@ def test_every_option_is_a_key_of_toml(catalog: Path, out: Path) -> None:
         "split_index": "one",
         "max_groups": 10000,
         "layout": "packed",
+        "sort": False,
         "index_lastmod": "newest",
         "changes": None,
         "verify_staged": False,

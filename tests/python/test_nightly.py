@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import json
+import os
 import random
 from pathlib import Path
 
 import pytest
 import urlset as package
-from conftest import SITE, files, read_index, read_set, urlset
+from conftest import SITE, files, read_bytes, read_index, read_set, read_shard, urlset
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -182,6 +184,211 @@ def test_another_configuration_builds_all_anew(tmp_path: Path, out: Path) -> Non
     assert urlset("build", catalog, "--site", SITE, "--out", out).status == 0
     ended = urlset("build", catalog, "--site", SITE, "--out", out, "--level", "best")
     assert ended.status == 0 and "manifest.config" in ended.out
+
+
+def test_a_feed_over_sets_that_share_urls(tmp_path: Path) -> None:
+    """The first set that has a URL keeps it: one that moves to the next set is not removed."""
+    toml = (
+        f'site = "{SITE}"\nout = "out"\nduplicates = "drop"\nchanges = "changes.csv"\n'
+        '[[set]]\nname = "a"\ninput = "a.csv"\n[[set]]\nname = "b"\ninput = "b.csv"\n'
+    )
+    (tmp_path / "urlset.toml").write_text(toml)
+    nights = [
+        ([("x", ""), ("y", "")], [("y", ""), ("z", "")]),
+        ([("x", "")], [("y", ""), ("z", "")]),
+        ([("x", ""), ("z", "2026-01-01")], [("y", ""), ("z", "")]),
+    ]
+    live: list[Row] = []
+    for first, second in nights:
+        write_catalog(tmp_path / "a.csv", first)
+        write_catalog(tmp_path / "b.csv", second)
+        ended = urlset("build", "--json", "-", cwd=tmp_path)
+        assert ended.status == 0, ended.err
+        report = json.loads(ended.out)
+        assert (report["urls"], report["duplicates"]) == (3, len(first + second) - 3)
+        assert feed(tmp_path / "changes.csv") == difference(live, first + second)
+        live = first + second
+    (tmp_path / "urlset.toml").write_text(toml.replace('"drop"', '"fail"'))
+    ended = urlset("build", cwd=tmp_path)
+    assert ended.status == 1 and "b.csv: row 2: its URL came before" in ended.err
+
+
+@pytest.mark.parametrize("layout", ["packed", "stable"])
+def test_a_feed_over_files_changed_by_hand(tmp_path: Path, out: Path, layout: str) -> None:
+    """It tells what was live, not what the last build had written; what nobody can read is said."""
+    catalog, changes = tmp_path / "c.csv", tmp_path / "changes.csv"
+    rows = [(f"p{n}", "") for n in range(30)]
+    args = ("build", catalog, "--site", SITE, "--out", out, "--max-urls", 10, "--layout", layout)
+    args += ("--duplicates", "drop", "--changes", changes)
+    write_catalog(catalog, rows)
+    assert urlset(*args).status == 0
+    first = sorted(out.glob("*.gz"))[0]
+    gone = read_shard(first)[3]["loc"]
+    edited = read_bytes(first).replace(f"<url><loc>{gone}</loc></url>\n".encode(), b"")
+    assert edited != read_bytes(first)
+    first.write_bytes(gzip.compress(edited))
+    assert urlset(*args).status == 0
+    assert feed(changes) == {("added", gone, "", "")}
+    first.write_bytes(b"damaged")
+    ended = urlset(*args)
+    assert (ended.status, ended.err.count("\n")) == (3, 1)
+    assert "[changes.live]" in ended.err and "without --changes" in ended.err
+    assert urlset(*args[:-2]).status == 0
+    assert urlset(*args).status == 0
+    assert feed(changes) == set() and len(read_set(out)) == 30
+
+
+def test_common_ends_are_cut(tmp_path: Path) -> None:
+    """What differs is left, and nothing that one side alone has is lost."""
+    from urlset.trim import common_ends_cut, trimmed
+
+    pick = random.Random(4)
+
+    def document(urls: list[int], more: str) -> bytes:
+        lines = "".join(f"<url><loc>{SITE}/{n}</loc></url>\n" for n in urls)
+        return f"<?xml?>\n<urlset{more}>\n{lines}</urlset>\n".encode()
+
+    def urls_of(text: bytes | None) -> set[str]:
+        assert text is None or text.endswith(b"</url>\n</urlset>\n")
+        return {line for line in (text or b"").decode().split("\n") if line.startswith("<url>")}
+
+    short = 0
+    for _ in range(2_000):
+        old = pick.sample(range(30), pick.randrange(1, 12))
+        new = list(old)
+        for _ in range(pick.randrange(4)):
+            if new and pick.random() < 0.5:
+                del new[pick.randrange(len(new))]
+            else:
+                new.insert(pick.randrange(len(new) + 1), pick.randrange(100, 1_000))
+        new = list(dict.fromkeys(new)) or [5_000]
+        texts = document(old, ""), document(new, pick.choice(["", "", ' xmlns:x="y"']))
+        cut = [urls_of(text) for text in common_ends_cut(*texts)]
+        whole = [urls_of(text) for text in texts]
+        assert cut[0] <= whole[0] and cut[1] <= whole[1]
+        assert (cut[0] - cut[1], cut[1] - cut[0]) == (whole[0] - whole[1], whole[1] - whole[0])
+        short += len(cut[0]) < len(whole[0])
+    assert short > 1_000
+    # what cannot be read goes on to the comparison, which says so
+    paths = [tmp_path / f"a-1-{n}.xml.gz" for n in range(2)]
+    paths[0].write_bytes(b"damaged")
+    paths[1].write_bytes(gzip.compress(texts[1]))
+    sides = [[(path, path.name, "0")] for path in paths]
+    assert trimmed(*sides, tmp_path) == tuple(sides)
+
+
+def test_a_dry_run_writes_no_feed(tmp_path: Path, out: Path) -> None:
+    catalog, changes = tmp_path / "c.csv", tmp_path / "changes.csv"
+    write_catalog(catalog, [("a", "")])
+    args = ("build", catalog, "--site", SITE, "--out", out, "--changes", changes)
+    assert urlset(*args, "--duplicates", "drop", "--dry-run").status == 0
+    assert not changes.exists()
+    assert [path.name for path in (out / ".urlset").iterdir()] == ["lock"]
+
+
+def test_a_feed_is_no_other_configuration(tmp_path: Path, out: Path) -> None:
+    """A first ``--changes`` or ``--verify-staged`` writes no file again."""
+    catalog = tmp_path / "c.csv"
+    write_catalog(catalog, [(f"p{n}", "") for n in range(30)])
+    args = ("build", catalog, "--site", SITE, "--out", out, "--duplicates", "drop")
+    assert urlset(*args).status == 0
+    ended = urlset(*args, "--verify-staged", "--changes", tmp_path / "changes.csv")
+    assert ended.status == 0 and "manifest.config" not in ended.out
+
+
+WRONG = [
+    ("shards", {}), ("shards", "abc"), ("indexes", {"a": 1}), ("retired", "abc"), ("urls", -1),
+    ("urls", True), ("folder", 5), ("folder", None), ("manifest", True), ("manifest", 0),
+    ("manifest", -1), ("manifest", 1.0),
+]  # fmt: skip
+WRONG_OF_SHARD = [
+    ("digest", 5), ("digest", None), ("digest", "x" * 32), ("digest", "0" * 31), ("path", ["a"]),
+    ("changed_at", 5), ("changed_at", "<&\x07"), ("changed_at", "2026-01-01T00:00:00Z\n"),
+    ("compressed_bytes", "x"), ("compressed_bytes", None), ("compressed_bytes", 1e99),
+    ("mtime_ns", "x"), ("mtime_ns", True),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("key", "value"), WRONG + WRONG_OF_SHARD)
+def test_wrong_types_in_a_manifest(tmp_path: Path, out: Path, key: str, value: object) -> None:
+    catalog = tmp_path / "c.csv"
+    write_catalog(catalog, [(f"p{n}", "") for n in range(30)])
+    options = {"site": SITE, "out": out, "max_urls": 10, "index_lastmod": "changed"}
+    package.build(catalog, **options)
+    path = out / ".urlset/manifest.json"
+    manifest = json.loads(path.read_text())
+    (manifest["shards"][1] if (key, value) in WRONG_OF_SHARD else manifest)[key] = value
+    path.write_text(json.dumps(manifest))
+    before = files(out)
+    with pytest.raises(package.PublishError) as told:
+        package.build(catalog, **options)
+    assert told.value.code == "state.damaged" and "\n" not in str(told.value)
+    assert files(out) == before
+    # as the message says; the sitemaps alone would be in the way
+    path.unlink()
+    with pytest.raises(package.PublishError, match="move it away"):
+        package.build(catalog, **options)
+    for file in out.glob("*.xml*"):
+        file.unlink()
+    package.build(catalog, **options)
+    assert files(out).keys() == before.keys()
+
+
+@pytest.mark.parametrize("layout", ["packed", "stable"])
+@pytest.mark.parametrize("name", ["shard", "index"])
+def test_a_folder_in_the_place_of_a_file(tmp_path: Path, out: Path, layout: str, name: str) -> None:
+    """It is named before anything is replaced."""
+    catalog = tmp_path / "c.csv"
+    args = ("build", catalog, "--site", SITE, "--out", out, "--max-urls", 10, "--layout", layout)
+    write_catalog(catalog, [(f"p{n}", "") for n in range(30)])
+    assert urlset(*args).status == 0
+    way = out / "sitemap.xml" if name == "index" else sorted(out.glob("*.gz"))[-1]
+    way.unlink()
+    way.mkdir()
+    others = {p: p.read_bytes() for p in out.glob("*") if p.is_file()}
+    write_catalog(catalog, [(f"p{n}", "2026-01-01" if n == 3 else "") for n in range(30)])
+    if name == "shard":
+        write_catalog(catalog, [(f"p{n}", "") for n in range(30)])
+    ended = urlset(*args)
+    assert (ended.status, ended.err.count("\n")) == (3, 1)
+    assert f"{way}: is there" in ended.err and "[publish.foreign]" in ended.err
+    assert {p: p.read_bytes() for p in out.glob("*") if p.is_file()} == others
+    way.rmdir()
+    assert urlset(*args).status == 0 and len(read_set(out)) == 30
+
+
+def test_layouts_and_limits_change_places(tmp_path: Path, out: Path) -> None:
+    """Each change of the configuration leaves the files of the new one alone, with a note."""
+    catalog = tmp_path / "c.csv"
+    write_catalog(catalog, [(f"p{n}", "") for n in range(300)])
+    args = ("build", catalog, "--site", SITE, "--out", out, "--max-urls")
+    configurations = (
+        (50, "--layout", "packed"), (50, "--layout", "stable"), (20, "--layout", "packed"),
+        (20, "--layout", "stable", "--no-gzip"), (50, "--layout", "packed", "--output", "text"),
+        (50, "--layout", "packed", "--name", "other"),
+    )  # fmt: skip
+    for number, configuration in enumerate(configurations):
+        ended = urlset(*args, *configuration)
+        assert ended.status == 0 and ("manifest.config" in ended.out) == (number > 0)
+        alone = tmp_path / f"alone{number}"
+        urlset(*args[:5], alone, "--max-urls", *configuration)
+        there = {p.name: p.read_bytes() for p in alone.iterdir() if p.is_file()}
+        assert {p.name: p.read_bytes() for p in out.iterdir() if p.is_file()} == there
+
+
+def test_a_clock_that_goes_back(tmp_path: Path, out: Path) -> None:
+    """Times in the future, as a wrong clock leaves them, only cost a rewrite."""
+    catalog = tmp_path / "c.csv"
+    args = ("build", catalog, "--site", SITE, "--out", out, "--max-urls", 10)
+    write_catalog(catalog, [(f"p{n}", "") for n in range(30)])
+    assert urlset(*args).status == 0
+    wanted = files(out)
+    for path in out.rglob("*"):
+        os.utime(path, (4e9, 4e9))
+    ended = urlset(*args)
+    assert ended.status == 0 and "manifest.edited" in ended.out and files(out) == wanted
+    ended = urlset(*args)
+    assert ended.status == 0 and "manifest.edited" not in ended.out
 
 
 @pytest.mark.slow

@@ -15,6 +15,7 @@ use urlset_core::read::scan::{Fault, Format, NO_SLOT, Scanner, Span, undouble_if
 use urlset_core::read::{Batch, Source};
 use urlset_core::shard::packer::Shard;
 use urlset_core::simd::csv_masks;
+use urlset_core::unique::Seen;
 use urlset_core::write::Sink;
 use urlset_core::write::manifest::ShardEntry;
 
@@ -269,6 +270,7 @@ fn told(text: &[u8], block: usize, options: &str) -> Option<Told> {
         &sink,
         path.clone(),
         &std::sync::Arc::new(Progress::default()),
+        &Seen::default(),
     );
     let rejects = std::fs::read_to_string(&path).unwrap_or_default();
     let _ = std::fs::remove_file(&path);

@@ -116,6 +116,17 @@ impl Chunk {
         chunk
     }
 
+    /// Bytes that it takes, about.
+    pub fn memory(&self) -> usize {
+        size_of::<Chunk>()
+            + self.bytes.capacity()
+            + self.entries.capacity() * size_of::<Entry>()
+            + self.keys.capacity() * size_of::<u128>()
+            + self.borders.capacity() * size_of::<u64>()
+            + self.splits.capacity() * size_of::<(u32, u32)>()
+            + self.split_text.capacity()
+    }
+
     /// Tells the value that the entry at hand is split by; values repeat in runs.
     pub fn push_split(&mut self, value: &[u8]) {
         if let Some(&(start, end)) = self.splits.last()

@@ -3,8 +3,10 @@
 pub mod border;
 pub mod frame;
 pub mod gzip;
+mod merge;
 mod name;
 pub mod packer;
+pub mod sort;
 mod spill;
 pub mod split;
 

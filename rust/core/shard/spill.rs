@@ -70,12 +70,22 @@ impl Segment {
         (Segment { length: at, ..self }, tail)
     }
 
+    /// Takes the segment that was written next.
+    pub fn append(&mut self, next: Segment) {
+        self.length += next.length;
+    }
+
+    /// Reads a part of it, from `at` on.
+    pub fn read_at(&self, at: usize, bytes: &mut [u8]) -> Result<()> {
+        self.file
+            .read_exact_at(bytes, self.offset + at as u64)
+            .map_err(|e| Error::output("output.spill", &self.path, e))
+    }
+
     /// Reads the bytes back.
     pub fn read(&self) -> Result<Vec<u8>> {
         let mut bytes = vec![0; self.length];
-        self.file
-            .read_exact_at(&mut bytes, self.offset)
-            .map_err(|e| Error::output("output.spill", &self.path, e))?;
+        self.read_at(0, &mut bytes)?;
         Ok(bytes)
     }
 }

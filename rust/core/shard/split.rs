@@ -126,7 +126,7 @@ impl Splitter {
     fn evict(&mut self, emit: &mut impl FnMut(Shard) -> Result<()>) -> Result<()> {
         let spill = match &mut self.spill {
             Some(spill) => spill,
-            None => self.spill.insert(Spill::new(&self.folder.join("spill"))?),
+            None => self.spill.insert(Spill::new(&self.folder.join("split.new"))?),
         };
         for group in &mut self.groups {
             group.flush(emit)?;
