@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -12,6 +13,9 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+
+# a shell starts what runs in its background with SIGINT ignored, and children inherit that
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 ROOT = Path(__file__).resolve().parents[2]
 SHARED = Path(os.environ.get("URLSET_SHARED", ROOT.parent / "shared"))
