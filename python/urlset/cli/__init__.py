@@ -6,6 +6,7 @@ Each command lives in a module of its own that is imported when it is called: st
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from importlib import import_module
 
@@ -101,6 +102,9 @@ def main(argv: list[str] | None = None) -> None:
             " please report it with the traceback that URLSET_TRACEBACK=1 shows"
         )
         status = 3
+    if argv is None:  # all is done: a signal while Python cleans up must not change what is told
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, signal.SIG_IGN)
     sys.exit(status if isinstance(status, int) else 0)
 
 
