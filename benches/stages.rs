@@ -166,7 +166,7 @@ fn stages(c: &mut Criterion) {
     group.bench_function("all but gzip and files", |b| {
         b.iter(|| {
             let options =
-                CsvOptions { delimiter: None, encoding: None, max_cell: 1 << 20, block: 512 << 10 };
+                CsvOptions { delimiter: None, encoding: None, max_cell: 1 << 20, block: 1 << 20 };
             let source = Csv::new(path.to_str().unwrap(), options);
             let rejects = std::env::temp_dir().join("urlset-stages-rejects.csv");
             run(

@@ -124,7 +124,7 @@ fn default_max_cell() -> usize {
     1 << 20
 }
 fn default_batch_bytes() -> usize {
-    512 << 10
+    1 << 20
 }
 
 /// Which column gives which field. A value that begins with `=` is a constant.
