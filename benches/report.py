@@ -1,10 +1,10 @@
 """The tables and the chart, made from the JSON files of the benches and from nothing else.
 
     python benches/report.py benches/results/*.json --into docs/benchmarks.md \\
-        --svg benches/results/throughput.svg
+        --svg benches/results/throughput.svg --targets README.md
 
 --into replaces what stands between the two comments `<!-- benches: begin -->` and
-`<!-- benches: end -->` of a Markdown file.
+`<!-- benches: end -->` of a Markdown file with all tables, --targets with the targets alone.
 """
 
 from __future__ import annotations
@@ -78,8 +78,8 @@ def rate(run: Told, key: str) -> float | None:
 def targets_table(told: list[Told]) -> str:
     """Each target with what was measured, met or not; `told` holds at most one file a bench."""
     by_bench = {one["bench"]: one for one in told}
-    lines = ["| target | measured | target | moonshot | |", "|---|--:|--:|--:|---|"]
-    for label, measure, limit, moonshot, unit, at_least in _targets():
+    lines = ["| target | measured | target | moonshot | | by |", "|---|--:|--:|--:|---|---|"]
+    for label, (bench, measure), limit, moonshot, unit, at_least in _targets():
         value = measure(by_bench)
         sign = "≥ " if at_least else "≤ "
         if value is None:
@@ -91,8 +91,13 @@ def targets_table(told: list[Told]) -> str:
             else:
                 verdict = _verdict(value <= limit, bool(moonshot) and value <= moonshot)
         goals = f"{sign}{limit:g}{unit} | {f'{sign}{moonshot:g}{unit}' if moonshot else ''}"
-        lines.append(f"| {label} | {shown} | {goals} | {verdict} |")
+        lines.append(f"| {label} | {shown} | {goals} | {verdict} | {bench} |")
     return "\n".join(lines)
+
+
+def commands(told: list[Told]) -> str:
+    """What repeats each bench, by the name that the table of targets gives it."""
+    return "\n".join(f"- {one['bench']}: `{one['command']}`" for one in told)
 
 
 def _verdict(met: bool, moonshot: bool) -> str:
@@ -101,8 +106,10 @@ def _verdict(met: bool, moonshot: bool) -> str:
     return "met" if met else "**not met**"
 
 
+#: the bench that measures something, and how to find it in its JSON
+Measure = tuple[str, Callable[[dict[str, Told]], float | None]]
 #: a moonshot of 0 is none
-Target = tuple[str, Callable[[dict[str, Told]], float | None], float, float, str, bool]
+Target = tuple[str, Measure, float, float, str, bool]
 
 
 def _targets() -> list[Target]:
@@ -130,9 +137,9 @@ def _targets() -> list[Target]:
             "CSV to plain, time / `cp` and fsync (urlset fsyncs too)",
             _times("cp-sync", "urlset-csv-plain"), 2.0, 1.2, "", False,
         ),
-        ("peak memory, CSV, largest of the sizes below", _peak("csv"), 256, 128, " MiB", False),
+        ("peak memory, CSV, most at any size", _peak("csv"), 256, 128, " MiB", False),
         (
-            "peak memory, Parquet, largest of the sizes below",
+            "peak memory, Parquet, most at any size",
             _peak("parquet"), 384, 256, " MiB", False,
         ),
         ("`--duplicates drop`, time / `keep`", _field("duplicates", "ratio"), 1.3, 1.1, "", False),
@@ -163,7 +170,7 @@ def _targets() -> list[Target]:
     ]  # fmt: skip
 
 
-def _times(faster: str, slower: str) -> Callable[[dict[str, Told]], float | None]:
+def _times(faster: str, slower: str) -> Measure:
     """How many times the time of `faster` the contestant `slower` takes for the same rows."""
 
     def measured(by_bench: dict[str, Told]) -> float | None:
@@ -171,10 +178,10 @@ def _times(faster: str, slower: str) -> Callable[[dict[str, Told]], float | None
         first, second = rate(run, faster), rate(run, slower)
         return first / second if first and second else None
 
-    return measured
+    return "run", measured
 
 
-def _rate_of(faster: str, slower: str) -> Callable[[dict[str, Told]], float | None]:
+def _rate_of(faster: str, slower: str) -> Measure:
     """How many times the URLs a second of `slower` the reader `faster` reads."""
 
     def measured(by_bench: dict[str, Told]) -> float | None:
@@ -183,20 +190,20 @@ def _rate_of(faster: str, slower: str) -> Callable[[dict[str, Told]], float | No
         both = faster in rates and slower in rates
         return float(rates[faster] / rates[slower]) if both else None
 
-    return measured
+    return "reading", measured
 
 
-def _peak(source: str) -> Callable[[dict[str, Told]], float | None]:
+def _peak(source: str) -> Measure:
     def measured(by_bench: dict[str, Told]) -> float | None:
         results = by_bench.get("memory", {"results": []})["results"]
         peaks = [one["peak_rss"] for one in results if one["takes"] == source]
         return max(peaks) / MIB if peaks else None
 
-    return measured
+    return "memory", measured
 
 
-def _field(bench: str, name: str) -> Callable[[dict[str, Told]], float | None]:
-    return lambda by_bench: by_bench[bench][name] if bench in by_bench else None
+def _field(bench: str, name: str) -> Measure:
+    return bench, lambda by_bench: by_bench[bench][name] if bench in by_bench else None
 
 
 def reading_table(reading: Told) -> str:
@@ -306,6 +313,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("results", type=Path, nargs="+", metavar="RESULT.json")
     parser.add_argument("--into", type=Path, metavar="PAGE.md")
+    parser.add_argument("--targets", type=Path, metavar="PAGE.md")
     parser.add_argument("--svg", type=Path, metavar="CHART.svg")
     options = parser.parse_args()
     try:
@@ -317,10 +325,14 @@ def main() -> None:
         sys.exit("report: two files of the same bench")
     tables = document(told)
     try:
+        if options.targets:
+            short = f"{targets_table(told)}\n\n{commands(told)}"
+            page = options.targets.read_text(encoding="utf-8")
+            options.targets.write_text(insert(page, short), encoding="utf-8")
         if options.into:
             page = options.into.read_text(encoding="utf-8")
             options.into.write_text(insert(page, tables), encoding="utf-8")
-        else:
+        elif not options.targets:
             print(tables)
     except (OSError, ValueError) as error:
         sys.exit(f"report: {options.into}: {error}")
