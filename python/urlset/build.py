@@ -21,7 +21,7 @@ from .gzip import encoder
 from .index import Sitemap, render_indexes
 from .publish import VERSION, Publication, inside, untouched
 from .report import Report, Shard, engine_warnings, warnings_of
-from .source import Feed, Source, feeds
+from .source import Feed, Source, feeds, must_not_be_read
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -138,6 +138,10 @@ class Build:
         options = sets[0].options
         out = Path(options.out)
         state = Path(options.state) if options.state is not None else None
+        for name in ("changes", "rejects"):
+            target = getattr(options, name)
+            if target is not None:
+                must_not_be_read(name, Path(target), [one for table in sets for one in table.input])
         # inputs are looked at first: nothing is created for a name that was mistyped
         inputs = [feeds(table.input, table.options) for table in sets]
         with Publication(out, state) as publication:

@@ -7,7 +7,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
@@ -293,6 +293,26 @@ def _dataset_feed(paths: str | list[str], name: str, options: Options) -> Feed:
     with _readable(name):
         data = pads.dataset(paths, format="parquet", partitioning="hive")
         return _scan(data, name, options)
+
+
+def must_not_be_read(name: str, target: Path, sources: Sequence[Any]) -> None:
+    """A file that a build writes is none of its inputs, nor in a folder that is one.
+
+    Raises:
+        ConfigError: ``config.{name}``, where it is.
+    """
+    real = target.resolve()
+    for source in sources:
+        if not isinstance(source, (str, os.PathLike)) or os.fspath(source) == "-":
+            continue
+        text = os.fspath(source)
+        paths = [text, *glob.glob(text, recursive=True)]
+        if any(Path(path).resolve() in (real, *real.parents) for path in paths):
+            raise ConfigError(
+                f"{name}: {os.fspath(target)!r} is an input of the build, or in its folder; "
+                "write it elsewhere",
+                code=f"config.{name}",
+            )
 
 
 def _scan(data: pads.Dataset, name: str, options: Options) -> Feed:

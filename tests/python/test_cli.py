@@ -377,3 +377,23 @@ def test_a_build_from_csv_does_not_import_what_it_does_not_need(catalog: Path, o
     )
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert (ended.stdout.strip(), ended.stderr) == ("[]", "")
+
+
+def test_what_is_written_is_no_input(catalog: Path, tmp_path: Path, out: Path) -> None:
+    before = catalog.read_bytes()
+    link = tmp_path / "link.csv"
+    link.symlink_to(catalog)
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    for source, option, target in (
+        (catalog, "--rejects", catalog),
+        (catalog, "--changes", link),
+        (str(catalog.parent / "*.csv"), "--changes", catalog),
+        (folder, "--changes", folder / "changes.csv"),
+    ):
+        policy = ("--duplicates", "drop")
+        ended = urlset("build", source, "--site", SITE, "--out", out, *policy, option, target)
+        code = f"[config.{option.removeprefix('--')}]"
+        assert (ended.status, ended.err.count("\n")) == (2, 1) and code in ended.err, ended
+    assert catalog.read_bytes() == before and not out.exists()
+    assert list(folder.iterdir()) == []
