@@ -196,7 +196,7 @@ class Build:
         try:
             text = _core.build(
                 json.dumps(options.core_json()),
-                [(feed.name, feed.stream, feed.gaps) for feed in inputs],
+                [(feed.name, feed.format, feed.stream, feed.gaps) for feed in inputs],
                 publication.staging,
                 rejects,
                 progress,

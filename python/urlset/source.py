@@ -1,4 +1,4 @@
-"""What a user may pass as an input, to what the core reads: a CSV file or an Arrow C stream."""
+"""What a user may pass as an input, to what the core reads: CSV, Parquet, or an Arrow C stream."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 from . import _core
 from .errors import ConfigError, InputError
@@ -43,16 +43,18 @@ class Feed:
     """One input as the core takes it.
 
     Attributes:
-        name: what errors and rejects show.
-        stream: an object with ``__arrow_c_stream__``; None for a CSV file of that name.
-        rows: how many there are, where that is known at once.
-        size: bytes of a CSV file, 0 where unknown.
+        name: what errors and rejects show; the path of a file.
+        format: ``csv`` or ``parquet`` for a file, ``arrow`` for a stream.
+        stream: an object with ``__arrow_c_stream__``; None for a file.
+        rows: how many a stream has, where that is known at once.
+        size: bytes of a file, 0 where unknown.
         gaps: where the stream lacks rows that ``where`` leaves out: before which of its rows, and
             how many.
         close: to be called when the core has read it; raises what the core could not see.
     """
 
     name: str
+    format: Literal["csv", "parquet", "arrow"]
     stream: ArrowStream | None = None
     rows: int | None = None
     size: int = 0
@@ -100,20 +102,15 @@ def _path_feeds(path: str, options: Options) -> Iterable[Feed]:
         found = sorted(glob.glob(path, recursive=True))
         if not found:
             raise InputError(f"{path}: no file matches", code="input.missing", input=path)
-        kinds = {options.format or _format_of(name) for name in found}
-        if kinds == {"parquet"}:
-            yield _dataset_feed(found, path, options)
-            return
-        for name in found:
-            yield from _path_feeds(name, options)
+        yield from _files_feeds(found, found, path, options)
         return
     if not place.exists():
         raise InputError(f"{path}: No such file or directory", code="input.missing", input=path)
     match options.format or _format_of(path):
         case "csv":
-            yield Feed(path, size=place.stat().st_size if place.is_file() else 0)
+            yield Feed(path, "csv", size=place.stat().st_size if place.is_file() else 0)
         case "parquet":
-            yield _dataset_feed(path, path, options)
+            yield _parquet_feed(path, options)
         case "arrow":
             yield _ipc_feed(path, options)
         case _:
@@ -157,9 +154,6 @@ def _folder_feeds(folder: Path, options: Options) -> Iterable[Feed]:
     kinds = {options.format or _format_of(str(file)) for file in files}
     if not files:
         raise InputError(f"{folder}: holds no file", code="input.missing", input=str(folder))
-    if kinds == {"parquet"}:
-        yield _dataset_feed(str(folder), str(folder), options)
-        return
     if len(kinds) > 1:
         raise InputError(
             f"{folder}: holds files of several formats ({', '.join(sorted(kinds))}); name them by a"
@@ -167,19 +161,43 @@ def _folder_feeds(folder: Path, options: Options) -> Iterable[Feed]:
             code="input.mixed",
             input=str(folder),
         )
+    yield from _files_feeds([str(file) for file in files], str(folder), str(folder), options)
+
+
+def _files_feeds(
+    files: list[str], place: str | list[str], name: str, options: Options
+) -> Iterable[Feed]:
+    """Files one after the other; Parquet in folders that name columns (``country=de``) at once."""
+    in_columns = any("=" in part for file in files for part in Path(file).parts[:-1])
+    if in_columns and {options.format or _format_of(file) for file in files} == {"parquet"}:
+        yield _dataset_feed(place, name, options)
+        return
     for file in files:
-        yield from _path_feeds(str(file), options)
+        yield from _path_feeds(file, options)
+
+
+def _parquet_feed(path: str, options: Options) -> Feed:
+    if "=" in str(Path(path).parent):
+        return _dataset_feed(path, path, options)
+    if not Path(path).is_file():
+        raise InputError(
+            f"{path}: Parquet is read from files only: its directory is at its end",
+            code="input.format",
+            input=path,
+        )
+    return Feed(path, "parquet", size=Path(path).stat().st_size)
 
 
 def _stdin_feed(options: Options) -> Feed:
     match options.format:
         case None | "csv":
-            return Feed("-")
+            return Feed("-", "csv")
         case "arrow":
             import pyarrow as pa
 
             with _readable("-"):
-                return Feed("-", pa.ipc.open_stream(pa.PythonFile(sys.stdin.buffer, mode="r")))
+                stream = pa.ipc.open_stream(pa.PythonFile(sys.stdin.buffer, mode="r"))
+                return Feed("-", "arrow", stream)
         case "jsonl":
             return _jsonl_feed(sys.stdin.buffer, "-", options)
         case _:
@@ -199,7 +217,7 @@ def _uri_feed(uri: str, options: Options) -> Feed:
         import pyarrow as pa
 
         with _readable(uri):
-            return Feed(uri, pa.ipc.open_stream(file))
+            return Feed(uri, "arrow", pa.ipc.open_stream(file))
     if format == "jsonl":
         return _jsonl_feed(file, uri, options)
     return _pipe_feed(file, uri)
@@ -262,7 +280,7 @@ def _pipe_feed(file: Any, uri: str) -> Feed:
             for error in failed:
                 raise OSError(str(error) or type(error).__name__)
 
-    return Feed(f"/dev/fd/{reader}", close=close)
+    return Feed(f"/dev/fd/{reader}", "csv", close=close)
 
 
 class _readable:
@@ -287,7 +305,7 @@ class _readable:
 
 
 def _dataset_feed(paths: str | list[str], name: str, options: Options) -> Feed:
-    """Parquet, by pyarrow's scanner and with only the columns needed."""
+    """Parquet of object stores and hive partitions, by pyarrow's scanner."""
     import pyarrow.dataset as pads
 
     with _readable(name):
@@ -339,7 +357,7 @@ def _scan(data: pads.Dataset, name: str, options: Options) -> Feed:
         use_threads=(os.cpu_count() or 1) > 4,
         **scan_options,
     )
-    return Feed(name, scanner.to_reader(), rows=rows, gaps=tuple(gaps))
+    return Feed(name, "arrow", scanner.to_reader(), rows=rows, gaps=tuple(gaps))
 
 
 def _prune(
@@ -408,7 +426,7 @@ def _ipc_feed(path: str, options: Options) -> Feed:
             is_file = file.read(6) == b"ARROW1"
         if is_file:
             return _scan(pads.dataset(path, format="ipc"), path, options)
-        return Feed(path, pa.ipc.open_stream(pa.OSFile(path)))
+        return Feed(path, "arrow", pa.ipc.open_stream(pa.OSFile(path)))
 
 
 #: bytes of JSON Lines from which the types of the columns are told
@@ -442,7 +460,8 @@ def _jsonl_feed(file: Any, name: str, options: Options) -> Feed:
             unexpected_field_behavior="ignore",
         )
         batches = _jsonl_batches(head, stream, parse)
-        return Feed(name, pa.RecordBatchReader.from_batches(parse.explicit_schema, batches))
+        rows = pa.RecordBatchReader.from_batches(parse.explicit_schema, batches)
+        return Feed(name, "arrow", rows)
 
 
 def _jsonl_batches(head: bytes, stream: Any, parse: Any) -> Iterator[pa.RecordBatch]:
@@ -493,7 +512,7 @@ def _object_feed(source: Any, options: Options) -> Feed:
         if isinstance(source, Feed):
             return source
     if isinstance(source, ArrowStream):
-        return Feed(name, source)
+        return Feed(name, "arrow", source)
     hint = "; call .collect() first" if type(source).__name__ == "LazyFrame" else ""
     raise ConfigError(
         f"{name} gives no rows: pass a path or something with __arrow_c_stream__{hint}",
@@ -509,11 +528,11 @@ def _from_pyarrow(source: Any, name: str, options: Options) -> Any:
         with _readable(name):
             return _scan(source, name, options)
     if isinstance(source, pads.Scanner):
-        return Feed(name, source.to_reader())
+        return Feed(name, "arrow", source.to_reader())
     if isinstance(source, pa.RecordBatch):
         source = pa.Table.from_batches([source])
     if isinstance(source, pa.Table):
-        return Feed(name, source, rows=source.num_rows)
+        return Feed(name, "arrow", source, rows=source.num_rows)
     return source
 
 

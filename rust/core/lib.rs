@@ -16,6 +16,7 @@ pub mod config;
 pub mod error;
 pub mod parse;
 pub mod pipeline;
+mod quiet;
 pub mod read;
 pub mod render;
 pub mod shard;

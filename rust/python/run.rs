@@ -16,6 +16,7 @@ use urlset_core::read::Source;
 use urlset_core::read::arrow::Stream;
 use urlset_core::read::cell::{ColumnKind, Columns};
 use urlset_core::read::csv::{Csv, CsvOptions};
+use urlset_core::read::parquet::Parquet;
 use urlset_core::render::loc::absolute;
 use urlset_core::shard::gzip::{Encoder, Libdeflate};
 use urlset_core::write::dir::Dir;
@@ -99,30 +100,25 @@ fn stream(object: &Bound<'_, PyAny>, name: &str, rows: usize) -> PyResult<Stream
     Stream::new(name, stream, rows).map_err(|e| exception(object.py(), &e))
 }
 
-/// The name of an input, the object whose stream it is, and where the stream lacks rows.
-type Input<'py> = (String, Option<Bound<'py, PyAny>>, Vec<(u64, u64)>);
+/// The name of an input, its format, the object whose stream it is, and where that lacks rows.
+type Input<'py> = (String, String, Option<Bound<'py, PyAny>>, Vec<(u64, u64)>);
 
-/// A CSV file, or the stream of an object.
-fn source(
-    config: &Config,
-    name: &str,
-    object: Option<Bound<'_, PyAny>>,
-    gaps: Vec<(u64, u64)>,
-) -> PyResult<Box<dyn Source>> {
-    Ok(match object {
-        None => Box::new(csv(config, name)),
-        Some(object) => {
-            let rows = config.batch_bytes.div_ceil(256);
-            Box::new(stream(&object, name, rows)?.with_gaps(gaps))
-        }
+/// A CSV or Parquet file, or the stream of an object.
+fn source(config: &Config, (name, format, object, gaps): Input<'_>) -> PyResult<Box<dyn Source>> {
+    let rows = config.batch_bytes.div_ceil(256);
+    Ok(match (&format[..], object) {
+        ("csv", None) => Box::new(csv(config, &name)),
+        ("parquet", None) => Box::new(Parquet::new(name, rows, config.filters.clone())),
+        ("arrow", Some(object)) => Box::new(stream(&object, &name, rows)?.with_gaps(gaps)),
+        _ => return Err(PyValueError::new_err("format is csv, parquet, or arrow with an object")),
     })
 }
 
 /// Runs the pipeline over the sources and stages the shards in `folder`.
 ///
-/// `sources` are `(name, None, [])` for a CSV file and `(name, object, gaps)` for an object with
-/// `__arrow_c_stream__`; a gap `(row, rows)` says that before a row of the stream rows are missing
-/// that the filters leave out. `encoder` begins a gzip file: it gives an object with zlib's `compress`
+/// `sources` are `(name, "csv" or "parquet", None, [])` for a file and `(name, "arrow", object,
+/// gaps)` for an object with `__arrow_c_stream__`; a gap `(row, rows)` says that before a row of the
+/// stream rows are missing that the filters leave out. `encoder` begins a gzip file: it gives an object with zlib's `compress`
 /// and `flush`; an integer is a level of libdeflate; without it files stay plain. `seen` goes from
 /// set to set of a build. `live` is JSON, by path: digest and compressed_bytes. `tick` is called
 /// about ten times a second. Returns the outcome as JSON.
@@ -142,10 +138,8 @@ pub fn build(
     tick: Option<Bound<'_, PyAny>>,
 ) -> PyResult<String> {
     let config = config(py, config_json)?;
-    let sources = sources
-        .into_iter()
-        .map(|(name, object, gaps)| source(&config, &name, object, gaps))
-        .collect::<PyResult<Vec<_>>>()?;
+    let sources =
+        sources.into_iter().map(|input| source(&config, input)).collect::<PyResult<Vec<_>>>()?;
     let encoder: Option<Box<dyn Encoder>> = match encoder {
         None => None,
         Some(object) => Some(if let Ok(level) = object.extract::<i32>() {
@@ -231,12 +225,13 @@ pub fn choose(
 pub fn preview(
     py: Python<'_>,
     config_json: &str,
-    name: &str,
+    name: String,
+    format: String,
     object: Option<Bound<'_, PyAny>>,
     most: usize,
 ) -> PyResult<String> {
     let config = config(py, config_json)?;
-    let source = source(&config, name, object, Vec::new())?;
+    let source = source(&config, (name, format, object, Vec::new()))?;
     let preview =
         py.detach(|| pipeline::preview(&config, source, most)).map_err(|e| exception(py, &e))?;
     serde_json::to_string(&preview).map_err(|e| PyValueError::new_err(e.to_string()))
@@ -257,10 +252,15 @@ pub fn digest(text: &str) -> String {
     urlset_core::write::manifest::digest(text.as_bytes())
 }
 
-/// The columns of a CSV file and its delimiter.
+/// The columns of a CSV or Parquet file.
 #[pyfunction]
-pub fn look(py: Python<'_>, config_json: &str, path: &str) -> PyResult<(Vec<String>, char)> {
-    let mut source = csv(&config(py, config_json)?, path);
+pub fn look(
+    py: Python<'_>,
+    config_json: &str,
+    path: String,
+    format: String,
+) -> PyResult<Vec<String>> {
+    let mut source = source(&config(py, config_json)?, (path, format, None, Vec::new()))?;
     let columns = py.detach(|| source.open()).map_err(|e| exception(py, &e))?;
-    Ok((columns.names, source.delimiter().into()))
+    Ok(columns.names)
 }

@@ -1,4 +1,4 @@
-//! An Arrow C stream as a source: Parquet, IPC, JSON Lines, Polars, DuckDB, pandas, all arrive so.
+//! An Arrow C stream as a source: IPC, JSON Lines, Polars, DuckDB, pandas, Parquet of object stores.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -120,7 +120,8 @@ impl Source for Stream {
     }
 }
 
-fn kind(data_type: &DataType) -> ColumnKind {
+/// What a column of a type holds.
+pub(super) fn kind(data_type: &DataType) -> ColumnKind {
     use DataType::*;
     match data_type {
         Utf8 | LargeUtf8 | Utf8View => ColumnKind::Text,
@@ -144,6 +145,12 @@ pub struct Rows {
 }
 
 impl Rows {
+    /// All rows of a batch, with the columns at `places` in the order of the slots.
+    pub(super) fn new(batch: &RecordBatch, places: &[usize]) -> Rows {
+        let columns = places.iter().map(|&place| Reader::new(batch.column(place))).collect();
+        Rows { columns: Arc::new(columns), start: 0, end: batch.num_rows() }
+    }
+
     /// One of the rows, `start <= row < end`.
     pub fn row(&self, row: usize) -> ArrowRow<'_> {
         ArrowRow { columns: &self.columns, row }

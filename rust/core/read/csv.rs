@@ -48,11 +48,6 @@ impl Csv {
         }
     }
 
-    /// The delimiter, once the source is open.
-    pub fn delimiter(&self) -> u8 {
-        self.format.delimiter
-    }
-
     /// Reads the header, and tells the delimiter and the text that was read beyond it.
     fn read_header(&mut self) -> Result<(Header, u8)> {
         let file = decode::open(&self.path, self.consumed.clone())?;

@@ -5,7 +5,9 @@ pub mod block;
 pub mod cell;
 pub mod csv;
 pub mod decode;
+mod groups;
 pub mod json;
+pub mod parquet;
 pub mod scan;
 pub mod value;
 
