@@ -26,6 +26,9 @@ SCRATCH = WORK / f"scratch-{os.getpid()}"
 SITE = "https://www.shop.example"
 TOUCHED_MEMORY = 3 << 29
 
+# A package that was installed has its bytecode; one that runs from its sources keeps it only where
+# this is not set, and else compiles them anew at each start: 27 ms.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 atexit.register(shutil.rmtree, SCRATCH, ignore_errors=True)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -397,3 +398,23 @@ def test_what_is_written_is_no_input(catalog: Path, tmp_path: Path, out: Path) -
         assert (ended.status, ended.err.count("\n")) == (2, 1) and code in ended.err, ended
     assert catalog.read_bytes() == before and not out.exists()
     assert list(folder.iterdir()) == []
+
+
+@pytest.mark.parametrize("options", [["--version"], ["build", "--help"], ["read", "--help"]])
+def test_an_output_that_takes_nothing(options: list[str]) -> None:
+    """A full disk behind standard output is no defect of urlset, and no traceback."""
+    with Path("/dev/full").open("wb") as full:
+        ended = subprocess.run(
+            [sys.executable, "-m", "urlset", *options],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            check=False,
+        )
+    assert ended.returncode == 3
+    assert ended.stderr == b"urlset: error: standard output: No space left on device\n"
+
+
+def test_no_output_at_all() -> None:
+    command = f"{shlex.quote(sys.executable)} -m urlset --version >&-"
+    ended = subprocess.run(["sh", "-c", command], stderr=subprocess.PIPE, check=False)
+    assert (ended.returncode, ended.stderr) == (0, b"")

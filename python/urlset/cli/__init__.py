@@ -6,7 +6,6 @@ Each command lives in a module of its own that is imported when it is called: st
 from __future__ import annotations
 
 import os
-import signal
 import sys
 from importlib import import_module
 
@@ -94,6 +93,10 @@ def main(argv: list[str] | None = None) -> None:
         # the reader of our output has left; do not fail again when Python flushes at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         status = 3
+    except OSError as error:
+        if os.environ.get("URLSET_TRACEBACK"):
+            raise
+        status = _system(error)
     except Exception as error:
         if os.environ.get("URLSET_TRACEBACK"):
             raise
@@ -102,10 +105,23 @@ def main(argv: list[str] | None = None) -> None:
             " please report it with the traceback that URLSET_TRACEBACK=1 shows"
         )
         status = 3
-    if argv is None:  # all is done: a signal while Python cleans up must not change what is told
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, signal.SIG_IGN)
-    sys.exit(status if isinstance(status, int) else 0)
+    status = status if isinstance(status, int) else 0
+    if argv is not None:
+        sys.exit(status)
+    # all is done and closed; Python would clean up for 8 ms more, and a signal then would change
+    # the status that is told
+    try:
+        if sys.stdout is not None:  # as under >&-
+            sys.stdout.flush()
+    except OSError as error:
+        status = _system(error)
+    os._exit(status)
+
+
+def _system(error: OSError) -> int:
+    """Says what the operating system refused, which nothing else has explained; the status."""
+    _say(f"{error.filename or 'standard output'}: {error.strerror or error}")
+    return 3
 
 
 def _say(message: str) -> None:
