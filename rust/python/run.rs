@@ -16,7 +16,7 @@ use urlset_core::read::Source;
 use urlset_core::read::arrow::Stream;
 use urlset_core::read::cell::{ColumnKind, Columns};
 use urlset_core::read::csv::{Csv, CsvOptions};
-use urlset_core::read::parquet::Parquet;
+use urlset_core::read::parquet::{Parquet, ParquetOptions};
 use urlset_core::render::loc::absolute;
 use urlset_core::shard::gzip::{Encoder, Libdeflate};
 use urlset_core::write::dir::Dir;
@@ -108,7 +108,12 @@ fn source(config: &Config, (name, format, object, gaps): Input<'_>) -> PyResult<
     let rows = config.batch_bytes.div_ceil(256);
     Ok(match (&format[..], object) {
         ("csv", None) => Box::new(csv(config, &name)),
-        ("parquet", None) => Box::new(Parquet::new(name, rows, config.filters.clone())),
+        ("parquet", None) => {
+            let filters = config.filters.clone();
+            // a row costs its workers some five times what it costs to decode
+            let threads = (config.workers() / 5).max(1);
+            Box::new(Parquet::new(name, ParquetOptions { rows, threads, filters }))
+        }
         ("arrow", Some(object)) => Box::new(stream(&object, &name, rows)?.with_gaps(gaps)),
         _ => return Err(PyValueError::new_err("format is csv, parquet, or arrow with an object")),
     })

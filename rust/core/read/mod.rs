@@ -8,6 +8,7 @@ pub mod decode;
 mod groups;
 pub mod json;
 pub mod parquet;
+mod positioned;
 pub mod scan;
 pub mod value;
 
@@ -27,7 +28,7 @@ pub enum Batch {
 /// Something that gives rows.
 ///
 /// The reader thread drives: it calls [`Source::open`] once, then [`Source::next`] until that
-/// gives `None` or an error, after which it does not call again. A source never starts threads.
+/// gives `None` or an error, after which it does not call again.
 pub trait Source: Send {
     /// The name that errors and rejects show.
     fn name(&self) -> &str;
