@@ -141,6 +141,13 @@ def _format_of(path: str) -> str:
         return "parquet"
     if head.startswith((b"ARROW1", b"\xff\xff\xff\xff")):
         return "arrow"
+    if head.lstrip().startswith(b"[") and name.endswith(".json"):
+        raise InputError(
+            f"{path}: is one JSON array; urlset reads JSON Lines, an object a line"
+            " (jq -c '.[]' FILE.json > FILE.jsonl)",
+            code="input.format",
+            input=path,
+        )
     return "jsonl" if head.startswith(b"{") else "csv"
 
 

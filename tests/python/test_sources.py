@@ -421,6 +421,16 @@ def test_no_match_and_mixed_folders(tmp_path: Path, out: Path) -> None:
     assert not out.exists()
 
 
+def test_a_json_array_is_told_from_json_lines(tmp_path: Path, out: Path) -> None:
+    path = tmp_path / "x.json"
+    path.write_text('{"url": "' + SITE + '/1"}\n{"url": "' + SITE + '/2"}\n')
+    assert package.build(path, site=SITE, out=out).urls == 2
+    path.write_text('\n[{"url": "' + SITE + '/1"}]')
+    with pytest.raises(InputError, match=r"one JSON array.*jq -c") as caught:
+        package.build(path, site=SITE, out=out)
+    assert caught.value.code == "input.format"
+
+
 def test_a_column_with_a_dot_in_parquet(tmp_path: Path, out: Path) -> None:
     pq.write_table(pa.table({"a.b": [f"{SITE}/1"], "a": [{"b": "x"}]}), tmp_path / "c.parquet")
     package.build(tmp_path / "c.parquet", site=SITE, out=out, loc="a.b")
