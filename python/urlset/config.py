@@ -10,7 +10,7 @@ import os
 import re
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import Field, dataclass, field, fields, replace
 from typing import Any, TypedDict
 from urllib.parse import urlsplit
 
@@ -507,23 +507,25 @@ def check_name(name: str) -> str:
     return name
 
 
+def option_of(key: str) -> Field[Any] | None:
+    """The option that a user means; ``for`` cannot be a keyword in Python: there it is ``for_``."""
+    name = key.replace("-", "_").removesuffix("_")
+    return next((spec for spec in fields(Options) if spec.name.removesuffix("_") == name), None)
+
+
 def make_options(base: Options, given: Mapping[str, Any], *, where: str) -> Options:
     """``base`` with what was given, each of the right type.
 
     Raises:
         ConfigError: an unknown key or a value of the wrong type.
     """
-    # `for` cannot be a keyword of a call in Python, so there it is `for_`
-    known = {spec.name: spec for spec in fields(Options)} | {
-        spec.name.rstrip("_"): spec for spec in fields(Options)
-    }
     values: dict[str, Any] = {}
     for key, value in given.items():
-        spec = known.get(key.replace("-", "_"))
+        spec = option_of(key)
         if spec is None:
             from difflib import get_close_matches
 
-            close = get_close_matches(key, known, 1)
+            close = get_close_matches(key, [spec.name.rstrip("_") for spec in fields(Options)], 1)
             hint = f"; did you mean {close[0]}?" if close else ""
             raise ConfigError(f"{where}: unknown option {key!r}{hint}", code="config.unknown")
         values[spec.name] = _typed(spec.name, str(spec.type), value, where)

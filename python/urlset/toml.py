@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .config import Options, check_name, make_options
+from .config import Options, check_name, make_options, option_of
 from .errors import ConfigError
 
 
@@ -59,7 +59,6 @@ def make_sets(base: Options, tables: list[dict[str, Any]], *, where: str) -> lis
     Raises:
         ConfigError: an option that only the whole build can have, or two sets of one name.
     """
-    per_set = {spec.name for spec in fields(Options) if spec.metadata["per_set"]}
     sets: list[SetTable] = []
     for number, table in enumerate(tables, 1):
         given = dict(table)
@@ -70,9 +69,8 @@ def make_sets(base: Options, tables: list[dict[str, Any]], *, where: str) -> lis
         if "name" not in given:
             raise ConfigError(f"{label}: has no name", code="config.set")
         for key in given:
-            if key.replace("-", "_") not in per_set and any(
-                key.replace("-", "_") == spec.name for spec in fields(Options)
-            ):
+            spec = option_of(key)
+            if spec is not None and not spec.metadata["per_set"]:
                 raise ConfigError(
                     f"{label}: {key} is an option of the whole build; write it above the sets",
                     code="config.set",
