@@ -11,21 +11,7 @@ import pyarrow as pa
 import pytest
 import urlset as us
 from conftest import SITE, urlset
-from extensions import namespaces, read_urls
-
-
-def build(out: Path, source: object, schema, **options: object) -> us.Report:
-    report = us.build(source, site=SITE, out=out, **options)
-    for path in out.glob("*.xml*"):
-        schema(path)
-    assert report.rows + report.expanded == (
-        report.urls + report.rejected + report.filtered + report.duplicates
-    )
-    return report
-
-
-def notes(report: us.Report) -> dict[str, int]:
-    return {warning.code: warning.count for warning in report.warnings}
+from extensions import build, namespaces, notes, read_urls
 
 
 def lists(out: Path) -> list[tuple[str, list[tuple[str, str]]]]:
