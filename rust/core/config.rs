@@ -258,12 +258,19 @@ impl Default for MaxRejects {
     }
 }
 
+/// Bytes of a batch at most where each row becomes several: it grows by their square. 40 languages
+/// from Parquet took 1.4 to 1.9 GB in batches of 1 MiB, 0.4 GB in these, and a quarter less CPU time.
+const EXPANDING: usize = 64 << 10;
+
 impl Config {
     /// Reads the configuration from JSON and checks every limit.
     pub fn from_json(json: &str) -> Result<Config> {
-        let config: Config = serde_json::from_str(json)
+        let mut config: Config = serde_json::from_str(json)
             .map_err(|e| Error::config("config.invalid", format!("configuration: {e}")))?;
         config.check()?;
+        if config.mapping.alternate_rows {
+            config.batch_bytes = config.batch_bytes.min(EXPANDING);
+        }
         Ok(config)
     }
 
