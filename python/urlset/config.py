@@ -395,7 +395,7 @@ class Options:
                 "changefreq": self.changefreq,
                 "priority": self.priority,
                 "image": self.image,
-                "image_separator": self.image_separator or None,
+                "image_separator": self.image_separator,
                 "alternate": self._pairs(self.alternate),
                 "alternate_group": self.alternate_group,
                 "lang_column": self.lang_column,
