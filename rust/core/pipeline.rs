@@ -361,13 +361,7 @@ impl Collector<'_> {
                 }
                 match events.recv() {
                     Ok((at, event)) => early.insert(at, event),
-                    Err(_) => {
-                        return Err(Error::new(
-                            Kind::Output,
-                            "internal.thread",
-                            "a thread ended early",
-                        ));
-                    }
+                    Err(_) => return Err(Error::thread()),
                 };
             };
             if self.progress.stop.load(Ordering::Relaxed) {
@@ -539,7 +533,5 @@ fn send(
     for written in done.try_iter() {
         list.push(written?);
     }
-    shards
-        .send(shard)
-        .map_err(|_| Error::new(Kind::Output, "internal.thread", "no thread is left to write"))
+    shards.send(shard).map_err(|_| Error::thread())
 }
