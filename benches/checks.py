@@ -81,9 +81,7 @@ def main(arguments: list[str] | None = None) -> None:
         "rows": options.rows, "cost_percent": wall, "cpu_percent": cpu,
         "checked": with_checks, "unchecked": without, "says": says,
     }  # fmt: skip
-    common.write_json(
-        options.json, "checks", sys.argv[1:] if arguments is None else arguments, told
-    )
+    common.write_json(options.json, "checks", arguments, told)
     print(says)
 
 

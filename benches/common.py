@@ -189,12 +189,14 @@ def tool_version(*command: str) -> str:
 
 
 def write_json(
-    path: Path | None, bench: str, options: Sequence[str], told: dict[str, Any]
+    path: Path | None, bench: str, options: Sequence[str] | None, told: dict[str, Any]
 ) -> dict[str, Any]:
     """Adds the machine and the command that repeats it to what a bench measured; returns it all.
 
-    It is written to `path` where there is one.
+    `options` are those of the command line, of this process without them. It is written to `path`
+    where there is one.
     """
+    options = sys.argv[1:] if options is None else options
     head = {
         "bench": bench,
         "command": command_line(f"{bench}.py", options),

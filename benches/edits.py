@@ -159,9 +159,7 @@ def main(arguments: list[str] | None = None) -> None:
     shutil.rmtree(folder)
     says = table(measured)
     told_all = {"rows": options.rows, "layouts": measured, "says": says}
-    common.write_json(
-        options.json, "edits", sys.argv[1:] if arguments is None else arguments, told_all
-    )
+    common.write_json(options.json, "edits", arguments, told_all)
     print(says)
 
 

@@ -112,8 +112,7 @@ def main(arguments: list[str] | None = None) -> None:
         **told,
         "says": says,
     }
-    given = sys.argv[1:] if arguments is None else arguments
-    common.write_json(options.json, "extensions", given, whole)
+    common.write_json(options.json, "extensions", arguments, whole)
     print(says)
 
 

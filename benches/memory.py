@@ -42,9 +42,10 @@ def main(arguments: list[str] | None = None) -> None:
                 raise BenchError(f"{urls} URLs written, {rows} expected")
             results.append({"takes": takes, "rows": rows, **common.summary(costs)})
     shutil.rmtree(out)
-    typed = sys.argv[1:] if arguments is None else arguments
     print(
-        report.memory_table(common.write_json(options.json, "memory", typed, {"results": results}))
+        report.memory_table(
+            common.write_json(options.json, "memory", arguments, {"results": results})
+        )
     )
 
 

@@ -99,9 +99,7 @@ def main(arguments: list[str] | None = None) -> None:
     if detail:
         says += " Seconds: " + ", ".join(f"{name} {spent:.2f}" for name, spent in detail.items())
     told = {"rows": options.rows, "share_percent": percent, "by": by, "says": says, **measured}
-    common.write_json(
-        options.json, "publish", sys.argv[1:] if arguments is None else arguments, told
-    )
+    common.write_json(options.json, "publish", arguments, told)
     print(says)
 
 

@@ -90,8 +90,7 @@ def main(arguments: list[str] | None = None) -> None:
         "repeat": options.repeat,
         "results": [reader.told() for reader in readers],
     }
-    typed = sys.argv[1:] if arguments is None else arguments
-    result = common.write_json(options.json, "reading", typed, told)
+    result = common.write_json(options.json, "reading", arguments, told)
     print(report.reading_table(result))
     print()
     print(report.targets_table([result]))

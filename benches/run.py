@@ -162,8 +162,7 @@ def main(arguments: list[str] | None = None) -> int:
         "shards_by": maker,
         "results": [entry.told() for entry in entries],
     }
-    typed = sys.argv[1:] if arguments is None else arguments
-    whole = common.write_json(options.json, "run", typed, told)
+    whole = common.write_json(options.json, "run", arguments, told)
     print(report.throughput_table(whole))
     print()
     print(report.targets_table([whole]))

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from . import _core
-from .config import Options, SetTable, load, make_options, make_sets, parse_percent
+from .config import Options, make_options, parse_percent
 from .errors import DataError, Error, PublishError, RejectLimitError
 from .feed import deliver_feed, recover_feed, stage_feed
 from .gzip import encoder
@@ -22,6 +22,7 @@ from .index import Sitemap, render_indexes
 from .publish import VERSION, Publication, inside, untouched
 from .report import Report, Shard, engine_warnings, warnings_of
 from .source import Feed, Source, feeds, must_not_be_read
+from .toml import SetTable, load, make_sets
 
 if TYPE_CHECKING:
     from typing import Unpack

@@ -10,8 +10,7 @@ import os
 import re
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
-from pathlib import Path
+from dataclasses import Field, dataclass, field, fields, replace
 from typing import Any, TypedDict
 from urllib.parse import urlsplit
 
@@ -396,7 +395,7 @@ class Options:
                 "changefreq": self.changefreq,
                 "priority": self.priority,
                 "image": self.image,
-                "image_separator": self.image_separator or None,
+                "image_separator": self.image_separator,
                 "alternate": self._pairs(self.alternate),
                 "alternate_group": self.alternate_group,
                 "lang_column": self.lang_column,
@@ -489,14 +488,6 @@ class BuildOptions(TypedDict, total=False):
     dry_run: bool
 
 
-@dataclass(frozen=True)
-class SetTable:
-    """One ``[[set]]`` of ``urlset.toml``: what it builds from, and its own options."""
-
-    input: tuple[Any, ...]
-    options: Options
-
-
 def parse_percent(name: str, text: str) -> float:
     """``20%`` as 0.2."""
     match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*%", str(text).strip())
@@ -516,23 +507,25 @@ def check_name(name: str) -> str:
     return name
 
 
+def option_of(key: str) -> Field[Any] | None:
+    """The option that a user means; ``for`` cannot be a keyword in Python: there it is ``for_``."""
+    name = key.replace("-", "_").removesuffix("_")
+    return next((spec for spec in fields(Options) if spec.name.removesuffix("_") == name), None)
+
+
 def make_options(base: Options, given: Mapping[str, Any], *, where: str) -> Options:
     """``base`` with what was given, each of the right type.
 
     Raises:
         ConfigError: an unknown key or a value of the wrong type.
     """
-    # `for` cannot be a keyword of a call in Python, so there it is `for_`
-    known = {spec.name: spec for spec in fields(Options)} | {
-        spec.name.rstrip("_"): spec for spec in fields(Options)
-    }
     values: dict[str, Any] = {}
     for key, value in given.items():
-        spec = known.get(key.replace("-", "_"))
+        spec = option_of(key)
         if spec is None:
             from difflib import get_close_matches
 
-            close = get_close_matches(key, known, 1)
+            close = get_close_matches(key, [spec.name.rstrip("_") for spec in fields(Options)], 1)
             hint = f"; did you mean {close[0]}?" if close else ""
             raise ConfigError(f"{where}: unknown option {key!r}{hint}", code="config.unknown")
         values[spec.name] = _typed(spec.name, str(spec.type), value, where)
@@ -560,71 +553,3 @@ def _typed(name: str, annotation: str, value: Any, where: str) -> Any:
     raise ConfigError(
         f"{where}: {name} cannot be {value!r} ({type(value).__name__})", code="config.type"
     )
-
-
-def load(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]], tuple[str, ...]]:
-    """A ``urlset.toml``: its options, its ``[[set]]`` tables, its input.
-
-    Paths in it are relative to its folder.
-    """
-    import tomllib
-
-    try:
-        data = tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise ConfigError(f"{path}: no such file", code="config.missing") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path}: {error}", code="config.unreadable") from None
-    except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"{path}: {error}", code="config.toml") from None
-    sets = data.pop("set", [])
-    if not isinstance(sets, list) or not all(isinstance(table, dict) for table in sets):
-        raise ConfigError(f"{path}: write [[set]] with two brackets", code="config.toml")
-    inputs = _inputs(data.pop("input", ()), path)
-    for table in (data, *sets):
-        for key in ("out", "state", "rejects", "changes"):
-            if isinstance(table.get(key), str):
-                table[key] = str(path.parent / table[key])
-    for table in sets:
-        table["input"] = _inputs(table.get("input", ()), path)
-    return data, sets, inputs
-
-
-def _inputs(value: object, path: Path) -> tuple[str, ...]:
-    values = (value,) if isinstance(value, str) else value
-    if not isinstance(values, (list, tuple)) or not all(isinstance(v, str) for v in values):
-        raise ConfigError(f"{path}: input is a path or a list of paths", code="config.type")
-    return tuple(v if v == "-" or "://" in v else str(path.parent / v) for v in values)
-
-
-def make_sets(base: Options, tables: list[dict[str, Any]], *, where: str) -> list[SetTable]:
-    """The ``[[set]]`` tables over the options that they share.
-
-    Raises:
-        ConfigError: an option that only the whole build can have, or two sets of one name.
-    """
-    per_set = {spec.name for spec in fields(Options) if spec.metadata["per_set"]}
-    sets: list[SetTable] = []
-    for number, table in enumerate(tables, 1):
-        given = dict(table)
-        label = f"{where}: set {given.get('name', number)}"
-        inputs = given.pop("input")
-        if not inputs:
-            raise ConfigError(f"{label}: has no input", code="config.set")
-        if "name" not in given:
-            raise ConfigError(f"{label}: has no name", code="config.set")
-        for key in given:
-            if key.replace("-", "_") not in per_set and any(
-                key.replace("-", "_") == spec.name for spec in fields(Options)
-            ):
-                raise ConfigError(
-                    f"{label}: {key} is an option of the whole build; write it above the sets",
-                    code="config.set",
-                )
-        options = make_options(base, given, where=label)
-        check_name(options.name)
-        sets.append(SetTable(tuple(inputs), options))
-    names = [table.options.name.lower() for table in sets]
-    if len(set(names)) < len(names):
-        raise ConfigError(f"{where}: two sets have one name", code="config.set")
-    return sets

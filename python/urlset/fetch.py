@@ -157,7 +157,7 @@ class _Fetcher:
                     return
                 try:
                     done.put((number, work(job), None))
-                except BaseException as error:  # noqa: BLE001 (it goes on in the caller)
+                except BaseException as error:  # noqa: BLE001 - it goes on in the caller
                     done.put((number, None, error))
 
         for _ in range(min(PARALLEL, len(jobs))):

@@ -145,7 +145,8 @@ def message_of(code: str) -> str:
         return known
     block, _, tag = code.partition(".")
     if block == "news" or code in REQUIRED:
-        return f"values of {block}:{tag} are missing or wrong: the {block} were left out"
+        whole = "news" if block == "news" else "videos"
+        return f"values of {block}:{tag} are missing or wrong: their {whole} were left out"
     return f"values of {block}:{tag} are missing or wrong and were left out"
 
 
@@ -154,7 +155,7 @@ def warnings_of(notes: dict[str, int]) -> list[Warning]:
     return [Warning(code, count, message_of(code)) for code, count in sorted(notes.items())]
 
 
-#: PROTOCOL section 2
+#: indexes of one site that Google's Search Console takes (PROTOCOL section 2)
 MAX_GOOGLE_INDEXES = 500
 
 

@@ -13,9 +13,8 @@ from urllib.parse import unquote, urlsplit
 
 from . import _core
 from .errors import InputError
+from .report import MAX_GOOGLE_INDEXES
 
-#: indexes of one site that Google's Search Console takes
-MOST_INDEXES = 500
 SUFFIXES = (".xml", ".xml.gz", ".txt", ".txt.gz")
 
 
@@ -120,9 +119,9 @@ def _folder(root: Path) -> Found:
             listed |= _children(found, item, children, item.path.parent, files)
     shown = {item.path for item in indexes} | listed
     own = [item for item in indexes if item.path not in listed]
-    if len(own) > MOST_INDEXES:
+    if len(own) > MAX_GOOGLE_INDEXES:
         message = f"{len(own):,} indexes in this folder"
-        name, address = own[MOST_INDEXES].name, own[MOST_INDEXES].url
+        name, address = own[MAX_GOOGLE_INDEXES].name, own[MAX_GOOGLE_INDEXES].url
         found.problems.append(("index.too_many", name, 0, 0, address, message))
     found.items[:0] = own
     for name, item in files.items():

@@ -13,175 +13,139 @@ pub const MAX_BYTES: u64 = 52_428_800;
 
 /// What one run is to do. Made by the Python package; unknown keys are refused.
 #[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 pub struct Config {
     /// The site that all URLs belong to, such as `https://www.shop.example`.
     pub site: String,
     /// The folder under which the files will be served, ending in `/`.
-    #[serde(default)]
     pub sitemap_url: Option<String>,
     /// The first part of every file name.
-    #[serde(default = "default_name")]
     pub name: String,
     /// Which column is what.
-    #[serde(default)]
     pub mapping: Mapping,
     /// URLs a shard at most.
-    #[serde(default = "default_max_urls")]
     pub max_urls: u32,
     /// Uncompressed bytes a shard at most, header and footer included.
-    #[serde(default = "default_max_bytes")]
     pub max_bytes: u64,
     /// Characters of a percent-encoded loc at most.
-    #[serde(default = "default_max_loc")]
     pub max_loc: u32,
     /// A set of shards for each value of this column; `@host` for each host of loc.
-    #[serde(default)]
     pub split_by: Option<String>,
     /// Values of `split_by` at most.
-    #[serde(default = "default_max_groups")]
     pub max_groups: usize,
     /// How shards end.
-    #[serde(default)]
     pub layout: Layout,
     /// Rows in the order of loc.
-    #[serde(default)]
     pub sort: bool,
     /// Bytes that are sorted in memory at once; more go to the disk. For tests: the output does not
     /// depend on it.
-    #[serde(default = "default_sort_bytes")]
     pub sort_bytes: usize,
     /// XML, or one URL a line.
-    #[serde(default)]
     pub output: Output,
     /// What to do with a row that has no valid loc.
-    #[serde(default)]
     pub on_invalid: OnInvalid,
     /// What to do with a field that makes no sense.
-    #[serde(default)]
     pub on_bad_field: OnBadField,
     /// How many rejected rows are too many.
-    #[serde(default)]
     pub max_rejects: MaxRejects,
     /// What to do with a loc that came before.
-    #[serde(default)]
     pub duplicates: Duplicates,
     /// `same`, `any`, or hosts separated by commas.
-    #[serde(default = "default_hosts")]
     pub hosts: String,
     /// A `%` without two hexadecimal digits rejects the row.
-    #[serde(default)]
     pub strict_urls: bool,
     /// The IANA zone of times that name none; UTC without it.
-    #[serde(default)]
     pub timezone: Option<String>,
     /// Integers (and digits in text) in lastmod count this since 1970.
-    #[serde(default)]
     pub lastmod_epoch: Option<Epoch>,
     /// Rows to keep.
-    #[serde(default, rename = "where")]
+    #[serde(rename = "where")]
     pub filters: Vec<Filter>,
     /// The delimiter of CSV; found by looking without it.
-    #[serde(default)]
     pub delimiter: Option<char>,
     /// The encoding of CSV; a byte order mark decides without it, else UTF-8.
-    #[serde(default)]
     pub encoding: Option<String>,
     /// Bytes of one CSV cell at most.
-    #[serde(default = "default_max_cell")]
     pub max_cell: usize,
     /// Threads that render and compress; as many as cores without it.
-    #[serde(default)]
     pub threads: Option<usize>,
     /// Bytes of CSV, or rows of Arrow times 256, that a thread renders at once. For tests: the
     /// output does not depend on it.
-    #[serde(default = "default_batch_bytes")]
     pub batch_bytes: usize,
 }
 
-fn default_name() -> String {
-    "sitemap".into()
-}
-fn default_max_urls() -> u32 {
-    MAX_URLS
-}
-fn default_max_bytes() -> u64 {
-    MAX_BYTES
-}
-fn default_max_loc() -> u32 {
-    2_047
-}
-fn default_max_groups() -> usize {
-    10_000
-}
-fn default_sort_bytes() -> usize {
-    64 << 20
-}
-fn default_hosts() -> String {
-    "same".into()
-}
-fn default_max_cell() -> usize {
-    1 << 20
-}
-fn default_batch_bytes() -> usize {
-    1 << 20
+impl Default for Config {
+    fn default() -> Config {
+        Config {
+            site: String::new(),
+            sitemap_url: None,
+            name: "sitemap".into(),
+            mapping: Mapping::default(),
+            max_urls: MAX_URLS,
+            max_bytes: MAX_BYTES,
+            max_loc: 2_047,
+            split_by: None,
+            max_groups: 10_000,
+            layout: Layout::default(),
+            sort: false,
+            sort_bytes: 64 << 20,
+            output: Output::default(),
+            on_invalid: OnInvalid::default(),
+            on_bad_field: OnBadField::default(),
+            max_rejects: MaxRejects::default(),
+            duplicates: Duplicates::default(),
+            hosts: "same".into(),
+            strict_urls: false,
+            timezone: None,
+            lastmod_epoch: None,
+            filters: Vec::new(),
+            delimiter: None,
+            encoding: None,
+            max_cell: 1 << 20,
+            threads: None,
+            batch_bytes: 1 << 20,
+        }
+    }
 }
 
 /// Which column gives which field. A value that begins with `=` is a constant.
 #[derive(Debug, Clone, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 pub struct Mapping {
     /// The column of the address; found by name without it.
-    #[serde(default)]
     pub loc: Option<String>,
     /// Or a template such as `https://www.shop.example/{slug}-{id}`.
-    #[serde(default)]
     pub loc_template: Option<String>,
     /// The column of the last change; found by name without it.
-    #[serde(default)]
     pub lastmod: Option<String>,
     /// The column of the change frequency; found by name without it.
-    #[serde(default)]
     pub changefreq: Option<String>,
     /// The column of the priority; found by name without it.
-    #[serde(default)]
     pub priority: Option<String>,
     /// Columns of images.
-    #[serde(default)]
     pub image: Vec<String>,
     /// What stands between the images of a cell; without it a cell is one image, or a JSON list.
-    #[serde(default)]
     pub image_separator: Option<String>,
     /// Languages and the columns of their addresses; without a language a column of maps or of
     /// lists of structs.
-    #[serde(default)]
     pub alternate: Vec<(Option<String>, String)>,
     /// Rows that share a value of this column are the languages of one page.
-    #[serde(default)]
     pub alternate_group: Option<String>,
     /// The column of a row's language, for `alternate_group`.
-    #[serde(default)]
     pub lang_column: Option<String>,
     /// The language of loc.
-    #[serde(default)]
     pub lang: Option<String>,
     /// The language whose pages are for all others too.
-    #[serde(default)]
     pub x_default: Option<String>,
     /// Each alternate becomes a `<url>` of its own.
-    #[serde(default)]
     pub alternate_rows: bool,
     /// Tags of a video and where each comes from; without a tag a column of structs or lists.
-    #[serde(default)]
     pub video: Vec<(Option<String>, String)>,
     /// Tags of news and where each comes from; without a tag a column of structs.
-    #[serde(default)]
     pub news: Vec<(Option<String>, String)>,
     /// What to do with articles older than two days.
-    #[serde(default)]
     pub news_old: NewsOld,
     /// Seconds since 1970 that count as now for `news_old`.
-    #[serde(default)]
     pub now: i64,
 }
 
@@ -294,12 +258,19 @@ impl Default for MaxRejects {
     }
 }
 
+/// Bytes of a batch at most where each row becomes several: it grows by their square. 40 languages
+/// from Parquet took 1.4 to 1.9 GB in batches of 1 MiB, 0.4 GB in these, and a quarter less CPU time.
+const EXPANDING: usize = 64 << 10;
+
 impl Config {
     /// Reads the configuration from JSON and checks every limit.
     pub fn from_json(json: &str) -> Result<Config> {
-        let config: Config = serde_json::from_str(json)
+        let mut config: Config = serde_json::from_str(json)
             .map_err(|e| Error::config("config.invalid", format!("configuration: {e}")))?;
         config.check()?;
+        if config.mapping.alternate_rows {
+            config.batch_bytes = config.batch_bytes.min(EXPANDING);
+        }
         Ok(config)
     }
 

@@ -80,6 +80,11 @@ impl Error {
         Error { source: Some(Box::new(source)), ..Error::new(Kind::Output, code, message) }
     }
 
+    /// A thread of ours is gone that should be there.
+    pub fn thread() -> Error {
+        Error::new(Kind::Output, "internal.thread", "a thread ended early")
+    }
+
     /// The run was cancelled.
     pub fn cancelled() -> Error {
         Error::new(

@@ -9,6 +9,10 @@
 //! a batch, since that frees memory. Every queue is bounded by the number of block buffers: the
 //! reader waits for one that the collector gives back.
 
+mod csv;
+mod fates;
+mod preview;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -17,14 +21,15 @@ use std::thread;
 
 use crossbeam_channel::{Receiver, Sender, TryRecvError, bounded, select, unbounded};
 
-use crate::UNCHECKED;
+pub use self::preview::{Preview, choose, preview};
+
+use self::csv::{End, fault_error, render_csv};
+use self::fates::{check_fates, over_share, too_many};
 use crate::config::{Config, Duplicates, MaxRejects, OnInvalid, Output};
 use crate::error::{Error, Kind, Result};
-use crate::read::block::{Block, fault_message};
-use crate::read::csv::CsvRow;
-use crate::read::scan::{Fault, Scanner, Span};
+use crate::read::block::Block;
 use crate::read::{Batch, Source};
-use crate::render::chunk::{Chunk, Pool, REJECT_VALUE, Reject};
+use crate::render::chunk::{Chunk, Pool};
 use crate::render::family::Families;
 use crate::render::plan::{Chosen, Plan};
 use crate::render::row::{Renderer, Rules, check_constants};
@@ -32,7 +37,6 @@ use crate::shard::Packing;
 use crate::shard::packer::{Limits, Shard};
 use crate::shard::sort::Sorter;
 use crate::shard::split::Splitter;
-use crate::simd::csv_masks;
 use crate::unique::{Seen, Unique};
 use crate::write::Sink;
 use crate::write::manifest::{Outcome, ShardEntry};
@@ -83,16 +87,6 @@ struct Rendered {
     /// The block that it was made from, if it was CSV.
     block: Option<Block>,
     end: End,
-}
-
-/// How the scan of a block ended.
-enum End {
-    /// At the end of a row.
-    Clean,
-    /// In a quoted cell that may go on in the next block; the row began here.
-    Open(usize),
-    /// The rows from here on cannot be trusted.
-    Fault(Fault),
 }
 
 /// Runs `sources` one after the other through all stages into `sink`; `seen` is that of the runs
@@ -333,56 +327,6 @@ impl Worker<'_> {
     }
 }
 
-/// Scans and renders a block that begins at the start of a row.
-fn render_csv(
-    block: &Block,
-    plan: &Plan,
-    masks: &mut Vec<u64>,
-    renderer: &mut Renderer<'_>,
-    chunk: &mut Chunk,
-) -> End {
-    let text = &block.text[..];
-    csv_masks(text, block.format.delimiter, masks);
-    // the whole block at once; rows singly only where it is not clean
-    let clean = UNCHECKED
-        || (simdutf8::basic::from_utf8(text).is_ok() && memchr::memchr(0, text).is_none());
-    let mut spans = vec![Span::default(); plan.columns.len()];
-    let mut scanner = Scanner::new(text, masks, &block.format);
-    let mut number = 0;
-    while let Some(row) = scanner.next_row(&mut spans) {
-        let row = match row {
-            // a block that was cut for lack of a row's end: the row may go on
-            Ok(row) if row.end == text.len() && !block.last => return End::Open(row.start),
-            Ok(row) => row,
-            Err(Fault::Unclosed { row, .. }) if !block.last => return End::Open(row),
-            Err(fault) => return End::Fault(fault),
-        };
-        let bytes = &text[row.start..row.end];
-        let fault = if row.cells as usize != plan.width && !UNCHECKED {
-            Some(("row.ragged", format!("{} cells where the header has {}", row.cells, plan.width)))
-        } else if clean {
-            None
-        } else if memchr::memchr(0, bytes).is_some() {
-            Some(("row.nul", "holds a NUL byte".to_owned()))
-        } else if simdutf8::basic::from_utf8(bytes).is_err() {
-            let what = "is not UTF-8; if the whole file has another encoding, name it (--encoding latin-1)";
-            Some(("row.not_utf8", what.to_owned()))
-        } else {
-            None
-        };
-        match fault {
-            None => renderer.render(&CsvRow { text, spans: &spans }, number, chunk),
-            Some((code, message)) => {
-                chunk.rows += 1;
-                let value = bytes[..bytes.len().min(REJECT_VALUE)].to_vec();
-                chunk.rejects.push(Reject { row: number, column: None, code, message, value });
-            }
-        }
-        number += 1;
-    }
-    End::Clean
-}
-
 /// The thread that puts things in order.
 struct Collector<'r> {
     config: &'r Config,
@@ -417,13 +361,7 @@ impl Collector<'_> {
                 }
                 match events.recv() {
                     Ok((at, event)) => early.insert(at, event),
-                    Err(_) => {
-                        return Err(Error::new(
-                            Kind::Output,
-                            "internal.thread",
-                            "a thread ended early",
-                        ));
-                    }
+                    Err(_) => return Err(Error::thread()),
                 };
             };
             if self.progress.stop.load(Ordering::Relaxed) {
@@ -461,9 +399,7 @@ impl Collector<'_> {
             End::Open(row) => self.open = block.as_ref().map(|block| block.text[row..].to_vec()),
             End::Fault(fault) => {
                 let max_cell = self.config.max_cell;
-                let (code, message) = fault_message(&fault, max_cell);
-                let error = Error::input(code, message).in_input(&input.name);
-                return Err(error.at_row(self.row + 1));
+                return Err(fault_error(&fault, max_cell, &input.name, self.row));
             }
         }
         // the buffer is the reader's leave to read on
@@ -597,119 +533,5 @@ fn send(
     for written in done.try_iter() {
         list.push(written?);
     }
-    shards
-        .send(shard)
-        .map_err(|_| Error::new(Kind::Output, "internal.thread", "no thread is left to write"))
-}
-
-/// Whether `part` of `whole` is more than a share; 29 of 100 are not more than 0.29, though in
-/// floating point 0.29 * 100 is less than 29.
-fn over_share(part: u64, whole: u64, share: f64) -> bool {
-    part as f64 > share * whole as f64 * (1.0 + 1e-12)
-}
-
-/// Every row has one fate, and every URL is in a shard.
-fn check_fates(outcome: &Outcome) -> Result<()> {
-    let fates = outcome.urls + outcome.rejected + outcome.filtered + outcome.duplicates;
-    let listed: u64 = outcome.shards.iter().map(|shard| u64::from(shard.urls)).sum();
-    if outcome.rows + outcome.expanded == fates && listed == outcome.urls {
-        return Ok(());
-    }
-    let message = format!(
-        "{} rows and {} expanded do not add up to {} URLs ({listed} in shards), {} rejected, {} filtered, \
-         {} duplicates; nothing was published; please report this",
-        outcome.rows,
-        outcome.expanded,
-        outcome.urls,
-        outcome.rejected,
-        outcome.filtered,
-        outcome.duplicates
-    );
-    Err(Error::new(Kind::Output, "internal.fates", message))
-}
-
-fn too_many(outcome: &mut Outcome, most: String) -> Error {
-    let codes: Vec<String> =
-        outcome.rejects_by_code.iter().map(|(code, n)| format!("{code} {n}")).collect();
-    let message = format!(
-        "{} of {} rows rejected, more than {most} ({}); see the reject file; mend the data or allow more \
-         (--max-rejects)",
-        outcome.rejected,
-        outcome.rows,
-        codes.join(", ")
-    );
-    let mut outcome = std::mem::take(outcome);
-    outcome.shards.clear(); // none of them will be published
-    let outcome = Some(Box::new(outcome));
-    Error { outcome, ..Error::new(Kind::Data, "rejects.limit", message) }
-}
-
-/// What each field is taken from, of an input with these columns.
-pub fn choose(
-    config: &Config,
-    columns: &crate::read::cell::Columns,
-) -> Result<(Vec<String>, Vec<Chosen>)> {
-    let (plan, chosen) = Plan::new(config, columns)?;
-    Ok((plan.names, chosen))
-}
-
-/// What the first rows of an input become.
-#[derive(Debug, Default, serde::Serialize)]
-pub struct Preview {
-    /// The columns of the input.
-    pub columns: Vec<String>,
-    /// What each field was taken from.
-    pub mapping: Vec<Chosen>,
-    /// The elements of the first rows.
-    pub urls: Vec<String>,
-    /// What is wrong with the first rows that became none.
-    pub rejects: Vec<String>,
-}
-
-/// Renders the first batch of a source and gives at most `most` elements, for `urlset init`.
-///
-/// # Errors
-/// As [`run`], for as far as it reads.
-pub fn preview(config: &Config, mut source: Box<dyn Source>, most: usize) -> Result<Preview> {
-    let rules = Rules::new(config, None)?;
-    let columns = source.open()?;
-    let (plan, mapping) = Plan::new(config, &columns).map_err(|e| e.in_input(source.name()))?;
-    check_constants(&rules, &plan)?;
-    source.select(&plan.columns);
-    let mut chunk = Chunk::default();
-    let mut renderer = Renderer::new(&rules, &plan);
-    match source.next(Vec::new())? {
-        None => {}
-        Some(Batch::Csv(block)) => {
-            if let End::Fault(fault) =
-                render_csv(&block, &plan, &mut Vec::new(), &mut renderer, &mut chunk)
-            {
-                let (code, message) = fault_message(&fault, config.max_cell);
-                let error = Error::input(code, message).in_input(source.name());
-                return Err(error.at_row(chunk.rows + 1));
-            }
-        }
-        Some(Batch::Skipped(_)) => {}
-        Some(Batch::Arrow(rows)) => {
-            for (number, row) in (rows.start..rows.end).take(1_000).enumerate() {
-                renderer.render(&rows.row(row), number as u32, &mut chunk);
-            }
-        }
-    }
-    let mut preview = Preview { columns: columns.names, mapping, ..Preview::default() };
-    let mut at = 0;
-    for entry in chunk.entries.iter().take(most) {
-        let end = at + entry.len as usize;
-        preview.urls.push(String::from_utf8_lossy(&chunk.bytes[at..end]).trim_end().to_owned());
-        at = end;
-    }
-    for reject in chunk.rejects.iter().take(most) {
-        preview.rejects.push(format!(
-            "row {}: {} [{}]",
-            reject.row + 1,
-            reject.message,
-            reject.code
-        ));
-    }
-    Ok(preview)
+    shards.send(shard).map_err(|_| Error::thread())
 }

@@ -2,11 +2,10 @@
 
 mod buffer;
 mod error;
+mod parse;
 mod run;
 
 use pyo3::prelude::*;
-
-mod parse;
 
 #[pymodule]
 mod _core {

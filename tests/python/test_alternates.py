@@ -5,27 +5,16 @@ from __future__ import annotations
 import csv
 import itertools
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import urlset as us
 from conftest import SITE, urlset
-from extensions import namespaces, read_urls
-
-
-def build(out: Path, source: object, schema, **options: object) -> us.Report:
-    report = us.build(source, site=SITE, out=out, **options)
-    for path in out.glob("*.xml*"):
-        schema(path)
-    assert report.rows + report.expanded == (
-        report.urls + report.rejected + report.filtered + report.duplicates
-    )
-    return report
-
-
-def notes(report: us.Report) -> dict[str, int]:
-    return {warning.code: warning.count for warning in report.warnings}
+from extensions import build, namespaces, notes, read_urls
 
 
 def lists(out: Path) -> list[tuple[str, list[tuple[str, str]]]]:
@@ -272,3 +261,29 @@ def test_rejecting(out: Path) -> None:
     options = {"on_bad_field": "reject", "max_rejects": "50%"}
     report = us.build(table, site=SITE, out=out, alternate={"de": "de"}, **options)
     assert report.rejects["by_code"] == {"alternate.empty": 1}
+
+
+# of a process alone; ru_maxrss survives exec and would be that of pytest
+PEAK = """
+import re, sys, urlset
+report = urlset.build(sys.argv[2], site=sys.argv[1], out=sys.argv[3], alternate="alts", lang="en",
+                      alternate_rows=True)
+print(report.urls, re.search(r"VmHWM:\\s*(\\d+) kB", open("/proc/self/status").read())[1])
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="tells no peak")
+def test_memory_where_each_row_becomes_many(tmp_path: Path, out: Path) -> None:
+    """4,096 rows are a batch of Parquet: with 40 languages each they are 640 MB of XML."""
+    regions = ("AT", "BE", "CA", "CH", "DE", "ES", "FR", "GB", "IE", "IT")
+    languages = [f"{code}-{region}" for code in ("de", "fr", "it", "es") for region in regions]
+    links = [[(code, f"/{code}/{n}") for code in languages] for n in range(4_096)]
+    source = tmp_path / "c.parquet"
+    alts = pa.array(links, pa.map_(pa.string(), pa.string()))
+    pq.write_table(pa.table({"url": [f"/{n}" for n in range(4_096)], "alts": alts}), source)
+    command = [sys.executable, "-c", PEAK, SITE, str(source), str(out)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    urls, kilobytes = map(int, done.stdout.split())
+    print(f"{kilobytes / 1024:.0f} MiB")
+    assert urls == 4_096 * 41 and kilobytes < 512 * 1024

@@ -18,18 +18,19 @@ import pyarrow.parquet as pq
 import pytest
 
 BENCHES = Path(__file__).resolve().parents[2] / "benches"
-sys.path.insert(0, str(BENCHES))  # its scripts import each other by name
+# its scripts import each other by name; last, since `extensions` is a module of the tests too
+sys.path.append(str(BENCHES))
 
 pytest.importorskip("numpy", reason="the catalog generator needs numpy")
 
-import catalog  # noqa: E402
-import chart  # noqa: E402
-import check  # noqa: E402
-import common  # noqa: E402
-import edits  # noqa: E402
-import nightly  # noqa: E402
-import publish  # noqa: E402
-import report  # noqa: E402
+import catalog
+import chart
+import check
+import common
+import edits
+import nightly
+import publish
+import report
 
 igzip_lib = pytest.importorskip("isal.igzip_lib", reason="the ratio is that of ISA-L, level 1")
 

@@ -341,9 +341,9 @@ def test_toml_that_is_not_utf_8(catalog: Path) -> None:
 
 def test_unknown_keywords_of_python(catalog: Path, out: Path) -> None:
     with pytest.raises(package.ConfigError, match="did you mean max_urls"):
-        package.build(catalog, site=SITE, out=out, max_url=3)  # type: ignore[call-arg]
+        package.build(catalog, site=SITE, out=out, max_url=3)
     with pytest.raises(package.ConfigError, match="cannot be"):
-        package.build(catalog, site=SITE, out=out, max_urls="3")  # type: ignore[arg-type]
+        package.build(catalog, site=SITE, out=out, max_urls="3")
 
 
 def test_the_exports_are_what_is_promised() -> None:

@@ -20,7 +20,7 @@ def build(column: str, values: list[str | None], out: Path, **options: object) -
         writer.writerow(["url", column])
         writer.writerows([f"{SITE}/{i}", value] for i, value in enumerate(values))
     options = {"max_rejects": "100%", "max_shrink": "100%"} | options
-    return package.build(path, site=SITE, out=out, **options)  # type: ignore[arg-type]
+    return package.build(path, site=SITE, out=out, **options)
 
 
 def written(column: str, values: list[str | None], out: Path, **options: object) -> list[str]:

@@ -10,20 +10,9 @@ import pyarrow as pa
 import pytest
 import urlset as us
 from conftest import SHARED, SITE, urlset
-from extensions import namespaces, read_urls
+from extensions import build, namespaces, notes, read_urls
 
 CDN = "https://cdn.example"
-
-
-def build_one(out: Path, source: object, schema, **options: object) -> us.Report:
-    report = us.build(source, site=SITE, out=out, **options)
-    for path in out.glob("*.xml*"):
-        schema(path)
-    return report
-
-
-def notes(report: us.Report) -> dict[str, int]:
-    return {warning.code: warning.count for warning in report.warnings}
 
 
 def test_the_real_catalog(out: Path, schema) -> None:
@@ -72,7 +61,7 @@ def test_the_real_catalog(out: Path, schema) -> None:
 )
 def test_cells(out: Path, schema, cell: str, images: list[str], bad: int) -> None:
     table = pa.table({"url": [f"{SITE}/p"], "picture": [cell]})
-    report = build_one(out, table, schema, image=["picture"])
+    report = build(out, table, schema, image=["picture"])
     assert read_urls(out / "sitemap-00001.xml.gz")[0].get("images", []) == images
     assert notes(report).get("image.invalid", 0) == bad
     assert namespaces(out / "sitemap-00001.xml.gz") == ({"image"} if images else set())
@@ -86,7 +75,7 @@ def test_the_same_from_csv(tmp_path: Path, schema) -> None:
     written = []
     for number, source in enumerate((str(tmp_path / "c.csv"), table)):
         out = tmp_path / str(number)
-        report = build_one(out, source, schema, image=["i"], image_separator="|", gzip=False)
+        report = build(out, source, schema, image=["i"], image_separator="|", gzip=False)
         written.append((out / "sitemap-00001.xml").read_bytes())
         assert notes(report) == {"image.invalid": 3}
         assert [url.get("images") for url in read_urls(out / "sitemap-00001.xml")] == [
@@ -117,7 +106,7 @@ def test_list_columns(out: Path, schema, type: pa.DataType) -> None:
         lists = pa.array([["/a", "/b"], None, ["/c", None], ["/d", "/e"], ["/f", "/f"]], type)
     # sliced: offsets do not begin at nought
     table = pa.table({"url": [f"/{n}" for n in range(5)], "i": lists}).slice(1)
-    report = build_one(out, table, schema, image=["i"], on_bad_field="omit")
+    report = build(out, table, schema, image=["i"], on_bad_field="omit")
     urls = read_urls(out / "sitemap-00001.xml.gz")
     assert [[i.removeprefix(SITE) for i in url.get("images", ())] for url in urls] == [
         [], ["/c"], ["/d", "/e"], ["/f"],
@@ -132,7 +121,7 @@ def test_several_columns_and_the_most_a_url_may_have(out: Path, schema) -> None:
         "one": ["/first.jpg", None, "/i7.jpg"],
         "list": [many, many[:1_000] * 2, many[:999]],
     })  # fmt: skip
-    report = build_one(out, table, schema, image=["one", "list"])
+    report = build(out, table, schema, image=["one", "list"])
     found = [url["images"] for url in read_urls(out / "sitemap-00001.xml.gz")]
     addresses = [SITE + path for path in many]
     assert found[0] == [f"{SITE}/first.jpg", *addresses[:999]]
@@ -174,7 +163,7 @@ def test_bytes_are_exact_where_a_namespace_first_appears(out: Path, schema, over
     table = pa.table({
         "url": ["/aaaaaaaaaaaaaaaaaaaa"] * 96, "i": [None] * 95 + [f"/{'x' * room}"],
     })  # fmt: skip
-    report = build_one(out, table, schema, image=["i"], max_bytes=8_192, gzip=False)
+    report = build(out, table, schema, image=["i"], max_bytes=8_192, gzip=False)
     sizes = [path.stat().st_size for path in sorted(out.glob("sitemap-*.xml"))]
     assert [shard.bytes for shard in report.shards] == sizes
     if over <= 0:

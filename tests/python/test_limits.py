@@ -29,7 +29,7 @@ def urls_of(total: int, count: int) -> list[str]:
 def build(urls: list[str], out: Path, **options: object) -> package.Report:
     path = out.parent / "c.csv"
     path.write_text("url\n" + "".join(f"{url}\n" for url in urls))
-    return package.build(path, site=SITE, out=out, **options)  # type: ignore[arg-type]
+    return package.build(path, site=SITE, out=out, **options)
 
 
 @pytest.mark.parametrize("more", [-1, 0, 1])

@@ -60,7 +60,7 @@ def apply(rows: list[Row], edits: list[tuple[str, int, object]]) -> list[Row]:
     for what, at, value in edits:
         place = at % (len(rows) + 1)
         if what == "insert":
-            rows.insert(place, value)  # type: ignore[arg-type]
+            rows.insert(place, value)
         elif rows and (what != "delete" or len(rows) > 1):
             row = rows.pop(at % len(rows))
             if what == "touch":

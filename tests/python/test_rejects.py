@@ -18,7 +18,7 @@ def build(urls: list[str], out: Path, **options: object) -> Report:
     path = out.parent / "c.csv"
     path.write_text("url\n" + "".join(f"{url}\n" for url in urls))
     options = {"max_rejects": "100%", "max_shrink": "100%"} | options
-    return package.build(path, site=SITE, out=out, **options)  # type: ignore[arg-type]
+    return package.build(path, site=SITE, out=out, **options)
 
 
 def rejects(out: Path) -> list[dict[str, str]]:

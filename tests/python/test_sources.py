@@ -59,7 +59,7 @@ OPTIONS = {"site": SITE, "max_rejects": "10%", "where": ["stock=yes"], "max_urls
 
 
 def built(source: object, out: Path, **options: object) -> dict[str, bytes]:
-    report = package.build(source, out=out, **OPTIONS, **options)  # type: ignore[arg-type]
+    report = package.build(source, out=out, **OPTIONS, **options)
     assert (report.rows, report.rejected, report.filtered) == (N, 66, 1667)
     return files(out)
 
@@ -248,7 +248,7 @@ def test_hive_partitions_can_be_asked_for(tmp_path: Path, out: Path) -> None:
 
 def entries(data: pa.Table, out: Path, **options: object) -> list[dict[str, str]]:
     options |= {"max_rejects": "50%", "max_shrink": "100%"}
-    package.build(data, site=SITE, out=out, **options)  # type: ignore[arg-type]
+    package.build(data, site=SITE, out=out, **options)
     return [{k: v for k, v in e.items() if k != "loc"} for e in read_set(out)]
 
 
@@ -368,7 +368,7 @@ def test_a_producer_that_fails_in_the_middle(out: Path) -> None:
 @pytest.mark.parametrize("source", [pa.chunked_array([["x"]]), object(), 5, [b"x"], b"url", None])
 def test_what_is_no_source(out: Path, source: object) -> None:
     with pytest.raises((ConfigError, InputError)) as info:
-        package.build(source, site=SITE, out=out)  # type: ignore[arg-type]
+        package.build(source, site=SITE, out=out)
     assert "\n" not in str(info.value)
 
 
@@ -377,7 +377,7 @@ def test_a_lazy_frame_says_what_to_do(out: Path) -> None:
     if hasattr(frame, "__arrow_c_stream__"):
         pytest.skip("this Polars gives rows from it")
     with pytest.raises(ConfigError, match="collect"):
-        package.build(frame, site=SITE, out=out)  # type: ignore[arg-type]
+        package.build(frame, site=SITE, out=out)
 
 
 @pytest.mark.parametrize("make", [_parquet, _ipc_file, _ipc_stream, _jsonl])

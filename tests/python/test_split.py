@@ -14,13 +14,7 @@ import pyarrow as pa
 import pytest
 import urlset as us
 from conftest import SITE, read_index, read_shard
-
-
-def build(out: Path, source: object, schema, **options: Any) -> us.Report:
-    report = us.build(source, **({"site": SITE} | options), out=out)
-    for path in out.rglob("*.xml*"):
-        schema(path)
-    return report
+from extensions import build
 
 
 def index_paths(out: Path, name: str) -> list[str]:

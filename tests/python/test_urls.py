@@ -21,7 +21,7 @@ from urlset import ConfigError, Report
 def build(values: list[str | None], out: Path, **options: object) -> Report:
     options = {"site": SITE, "max_rejects": "100%", "max_shrink": "100%"} | options
     table = pa.table({"url": pa.array([*values, f"{options['site']}/the-last"], pa.string())})
-    return package.build(table, out=out, **options)  # type: ignore[arg-type]
+    return package.build(table, out=out, **options)
 
 
 def fate(value: str | None, out: Path, **options: object) -> str:

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 import urlset as us
 from conftest import SITE, urlset
-from extensions import namespaces, read_urls
+from extensions import build, namespaces, notes, read_urls
 
 CDN = "https://cdn.example"
 REQUIRED = {
@@ -59,17 +59,6 @@ WRITTEN = {
     "platform_relationship": "deny",
     "live": "yes",
 }
-
-
-def build(out: Path, source: object, schema, **options: object) -> us.Report:
-    report = us.build(source, site=SITE, out=out, **options)
-    for path in out.glob("*.xml*"):
-        schema(path)
-    return report
-
-
-def notes(report: us.Report) -> dict[str, int]:
-    return {warning.code: warning.count for warning in report.warnings}
 
 
 def videos(out: Path) -> list[list[dict[str, Any]]]:

@@ -105,7 +105,8 @@ class Account:
         self._email: str = info["client_email"]
         self._signer: Any = None
         with contextlib.suppress(ValueError, TypeError):  # which could hold the key
-            self._signer = crypt.RSASigner.from_service_account_info(info)  # type: ignore[no-untyped-call]
+            signer: Any = crypt.RSASigner  # google-auth has no types
+            self._signer = signer.from_service_account_info(info)
         if self._signer is None:
             raise wrong("holds a private_key that is not an RSA key in PEM")
         self._session = session

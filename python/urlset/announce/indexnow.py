@@ -17,7 +17,7 @@ from .address import check_page, host_of
 from .http import JSON, Again, Answer, Http, Request, Stopped, retry_after
 from .journal import Journal
 from .options import Options
-from .report import Outcome
+from .report import Outcome, Result
 from .secrets import find_key
 from .session import Session
 from .spool import Spool, fill_spool
@@ -61,6 +61,7 @@ class _Tally:
                 detail=detail,
             )  # fmt: skip
         code = None
+        result: Result
         if self.error is not None:
             detail, code = str(self.error), self.error.code
         if self.accepted == self.total:
@@ -74,7 +75,7 @@ class _Tally:
         return Outcome(
             "indexnow",
             self.host,
-            result,  # type: ignore[arg-type]
+            result,
             self.total,
             self.accepted,
             self.skipped,

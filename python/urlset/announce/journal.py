@@ -14,7 +14,6 @@ import sqlite3
 import time
 from collections.abc import Iterable
 from pathlib import Path
-from types import TracebackType
 
 from ..errors import AnnounceError, InputError
 
@@ -84,12 +83,7 @@ class Journal:
     def __enter__(self) -> Journal:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:

@@ -13,7 +13,6 @@ import os
 import re
 from collections.abc import Iterable
 from pathlib import Path
-from types import TracebackType
 from urllib.parse import quote, quote_plus
 
 from ..errors import ConfigError
@@ -64,12 +63,7 @@ class Keyring(logging.Filter):
             logging.getLogger(name).addFilter(self)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         for name in _CHATTY:
             logging.getLogger(name).removeFilter(self)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import sys
 import threading
 from collections.abc import Iterator
@@ -20,6 +19,7 @@ from ..config import Options
 from ..errors import PublishError
 from ..report import Report
 from . import one_line
+from .signals import Stopped, stopping
 
 EXAMPLES = """\b
 Examples:
@@ -170,42 +170,25 @@ def _version() -> str:
 def _signals(run: Build, json_path: str | None) -> Iterator[None]:
     """SIGINT and SIGTERM end the command within half a second, whatever a stage waits for."""
 
-    def leave(number: int) -> NoReturn:
+    def leave(status: int) -> NoReturn:
         if run.report.error is None:
             run.report.error = {"code": "interrupted", "message": "stopped by a signal"}
         click.echo(f"urlset: {run.report.error['message']}", err=True)
         _write_json(run.report, json_path)
+        sys.stdout.flush()
         # a source that does not return cannot be waited for; the next build cleans up
-        os._exit(128 + number)
+        os._exit(status)
 
-    def stop(number: int, _frame: object) -> None:
-        timer = threading.Timer(0.3, leave, [number])
+    def leave_soon(status: int) -> None:
+        timer = threading.Timer(0.3, leave, [status])
         timer.daemon = True
         timer.start()
-        for held in before:
-            signal.signal(held, signal.SIG_IGN)
-        raise _Stopped(128 + number)
 
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-    for number in before:
-        signal.signal(number, stop)
-    try:
-        yield
-    except _Stopped as stopped:
-        said = run.report.error or {"message": "stopped; nothing was published"}
-        click.echo(f"urlset: {said['message']}", err=True)
-        _write_json(run.report, json_path)
-        sys.stdout.flush()
-        os._exit(stopped.status)
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
-class _Stopped(KeyboardInterrupt):
-    def __init__(self, status: int) -> None:
-        super().__init__()
-        self.status = status
+    with stopping(leave_soon):
+        try:
+            yield
+        except Stopped as stopped:
+            leave(stopped.status)
 
 
 def _write_json(report: Report, path: str | None) -> None:

@@ -362,6 +362,7 @@ pub(super) fn host_entry(text: &str) -> Result<(String, Option<u16>)> {
         )),
     }
 }
+
 /// The host and port of an absolute URL that has been checked, percent-encoded or escaped.
 pub(super) fn host_of(url: &[u8]) -> &[u8] {
     let start = memchr::memmem::find(url, b"://").map_or(url.len(), |at| at + 3);

@@ -56,6 +56,14 @@ pub(super) fn shown(value: Value<'_>) -> Vec<u8> {
     text
 }
 
+/// What a cell holds, where that is JSON.
+pub(super) fn json_of(value: Value<'_>) -> Option<Json<'_>> {
+    match value.cell() {
+        Some(Cell::Text(text)) if is_json(text) => Json::parse(text),
+        _ => None,
+    }
+}
+
 /// What writes the blocks of an extension that is mapped tag by tag.
 pub(super) struct Blocks {
     /// `video` or `news`.
@@ -149,10 +157,7 @@ impl Blocks {
         if is_empty(value) {
             return Ok(());
         }
-        let json = match value.cell() {
-            Some(Cell::Text(text)) if is_json(text) => Json::parse(text),
-            _ => None,
-        };
+        let json = json_of(value);
         let value = json.as_ref().map_or(value, Value::Json);
         let slots = vec![Some(slot); self.tags.len()];
         let mut result = Ok(());

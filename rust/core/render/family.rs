@@ -130,15 +130,15 @@ impl Families {
         let mut list = Vec::new();
         let mut listed: Vec<(&[u8], &[u8])> = Vec::new();
         for row in &self.open {
-            let known = |(code, _): &&(&[u8], &[u8])| code.eq_ignore_ascii_case(row.member.code());
-            if row.member.code().is_empty() {
+            let own = row.member.code();
+            if own.is_empty() {
                 continue;
             }
-            if listed.iter().any(|link| known(&link)) {
+            if listed.iter().any(|(code, _)| code.eq_ignore_ascii_case(own)) {
                 done.note("alternate.duplicate");
                 done.end_row(true);
             } else {
-                listed.push((row.member.code(), row.loc()));
+                listed.push((own, row.loc()));
             }
         }
         if listed.len() > 1 {
@@ -153,7 +153,7 @@ impl Families {
                 write_link(X_DEFAULT, loc, &mut list);
             }
         }
-        let frame = frame::length(15);
+        let frame = frame::length(frame::ALL);
         let mut together = 0;
         for row in &self.open {
             let bytes = row.bytes.len() as u64 + list.len() as u64;

@@ -91,12 +91,7 @@ impl Resolver<'_> {
                 format!("--x-default: no column holds the URLs of {text} (--alternate {text}=COL)"),
             ));
         }
-        let told = |(code, column): &(Option<String>, String)| match code {
-            Some(code) => format!("{code}={column}"),
-            None => column.clone(),
-        };
-        let told: Vec<String> = mapping.alternate.iter().map(told).collect();
-        self.choose("alternate", &told.join(", "), false);
+        self.choose("alternate", &told(&mapping.alternate), false);
         self.plan.alternates = Some(found);
         Ok(())
     }
@@ -108,15 +103,10 @@ impl Resolver<'_> {
         tags: &[&str],
         given: &[(Option<String>, String)],
     ) -> Result<Option<Mapped>> {
-        let told = |(tag, from): &(Option<String>, String)| match tag {
-            Some(tag) => format!("{tag}={from}"),
-            None => from.clone(),
-        };
         if given.is_empty() {
             return Ok(None);
         }
-        let list: Vec<String> = given.iter().map(told).collect();
-        self.choose(field, &list.join(", "), false);
+        self.choose(field, &told(given), false);
         if let [(None, column)] = given {
             return Ok(Some(Mapped::Whole(self.any_slot(field, column)?)));
         }
@@ -145,4 +135,13 @@ impl Resolver<'_> {
         }
         Ok(Some(Mapped::Tags(from)))
     }
+}
+
+/// What was given, as it is given on the command line.
+fn told(given: &[(Option<String>, String)]) -> String {
+    let one = |(key, from): &(Option<String>, String)| match key {
+        Some(key) => format!("{key}={from}"),
+        None => from.clone(),
+    };
+    given.iter().map(one).collect::<Vec<_>>().join(", ")
 }

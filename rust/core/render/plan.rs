@@ -146,7 +146,11 @@ impl Plan {
             changefreq: None,
             priority: None,
             images: Vec::new(),
-            image_separator: mapping.image_separator.clone().map(String::into_bytes),
+            image_separator: mapping
+                .image_separator
+                .clone()
+                .filter(|text| !text.is_empty())
+                .map(String::into_bytes),
             split: None,
             extended: false,
             alternates: None,

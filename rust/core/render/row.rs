@@ -153,6 +153,8 @@ pub struct Renderer<'r> {
     pub(super) plan: &'r Plan,
     pub(super) value: Vec<u8>,
     pub(super) encoded: Vec<u8>,
+    /// what a template is filled with
+    values: Vec<Vec<u8>>,
     pub(super) images: Images,
     pub(super) links: Links,
     pub(super) video: Blocks,
@@ -178,6 +180,7 @@ impl<'r> Renderer<'r> {
             plan,
             value: Vec::new(),
             encoded: Vec::new(),
+            values: Vec::new(),
             images: Images::default(),
             links: Links::default(),
             video: Blocks::new("video", video::TAGS),
@@ -285,7 +288,7 @@ impl<'r> Renderer<'r> {
     #[inline]
     fn loc(&mut self, row: &impl Row, chunk: &mut Chunk) -> std::result::Result<(), Box<Reject>> {
         let start = chunk.bytes.len();
-        let Renderer { rules, plan, value, encoded, .. } = self;
+        let Renderer { rules, plan, value, encoded, values, .. } = self;
         let (raw, column): (&[u8], _) = match &plan.loc {
             LocFrom::Slot(slot) => {
                 let cell = row.cell(*slot, value);
@@ -300,11 +303,10 @@ impl<'r> Renderer<'r> {
                 }
             }
             LocFrom::Template(template, slots) => {
-                let mut values = Vec::with_capacity(slots.len());
-                for &slot in slots {
-                    let mut text = Vec::new();
-                    row.cell(slot, encoded).write(&mut text);
-                    values.push(text);
+                values.resize_with(slots.len(), Vec::new);
+                for (text, &slot) in values.iter_mut().zip(slots) {
+                    text.clear();
+                    row.cell(slot, encoded).write(text);
                 }
                 value.clear();
                 if !template.write(|i| values.get(i).map(Vec::as_slice), value) {

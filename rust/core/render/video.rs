@@ -1,14 +1,13 @@
 //! Videos of a `<url>` (PROTOCOL section 2, *Video*), in the order of the schema.
 
 use super::address;
-use super::block::{At, Blocks, Rejected};
+use super::block::{At, Blocks, Rejected, json_of};
 use super::chunk::Chunk;
 use super::class::trim;
 use super::hreflang::is_region;
 use super::text::{escape_text, is_empty, plain};
 use crate::read::cell::Cell;
-use crate::read::json::Json;
-use crate::read::value::{Value, is_json};
+use crate::read::value::Value;
 
 /// The tags that can be mapped, as codes; the last part is the name.
 pub(super) const TAGS: &[&str] = &[
@@ -244,10 +243,7 @@ fn words(
 /// The tags: one, or a list.
 fn tags(blocks: &mut Blocks, at: &At<'_>, chunk: &mut Chunk) -> Result<(), Rejected> {
     let value = at.values[TAG];
-    let json = match value.cell() {
-        Some(Cell::Text(text)) if is_json(text) => Json::parse(text),
-        _ => None,
-    };
+    let json = json_of(value);
     let value = json.as_ref().map_or(value, Value::Json);
     let mut written = 0;
     let mut result = Ok(());

@@ -15,6 +15,9 @@ pub const VIDEO: u8 = 4;
 /// The bit of news.
 pub const NEWS: u8 = 8;
 
+/// All of them.
+pub const ALL: u8 = IMAGE | XHTML | VIDEO | NEWS;
+
 /// The extensions: the bit in [`crate::render::chunk::Entry::namespaces`], and the declaration
 /// (PROTOCOL section 2).
 pub const NAMESPACES: [(u8, &str); 4] = [
@@ -39,12 +42,12 @@ pub fn header(namespaces: u8) -> String {
 /// Bytes of header and footer.
 #[inline]
 pub fn length(namespaces: u8) -> u64 {
-    LENGTHS[usize::from(namespaces & 15)]
+    LENGTHS[usize::from(namespaces & ALL)]
 }
 
 /// Bytes of header and footer for each mix of namespaces: asked for with every element.
-const LENGTHS: [u64; 16] = {
-    let mut lengths = [(OPEN.len() + ">\n".len() + FOOTER.len()) as u64; 16];
+const LENGTHS: [u64; ALL as usize + 1] = {
+    let mut lengths = [(OPEN.len() + ">\n".len() + FOOTER.len()) as u64; ALL as usize + 1];
     let mut mix = 0;
     while mix < lengths.len() {
         let mut i = 0;

@@ -105,6 +105,9 @@ impl Cursor {
         }
         self.fill(Head::SIZE)?;
         let head = Head::read(&self.buffer[self.at..]).unwrap_or_default();
+        if self.loc_at + head.loc as usize > head.len as usize {
+            return Err(damaged());
+        }
         self.fill(head.whole())?;
         self.head = Some(head);
         Ok(())
@@ -120,14 +123,18 @@ impl Cursor {
         let held = self.buffer.len();
         let more = (self.size.max(need) - held).min(self.segment.length() - self.read);
         if held + more < need {
-            let message = "the temporary file of the sort is damaged: is the disk sound?";
-            return Err(Error::new(Kind::Output, "output.spill", message));
+            return Err(damaged());
         }
         self.buffer.resize(held + more, 0);
         self.segment.read_at(self.read, &mut self.buffer[held..])?;
         self.read += more;
         Ok(())
     }
+}
+
+fn damaged() -> Error {
+    let message = "the temporary file of the sort is damaged: is the disk sound?";
+    Error::new(Kind::Output, "output.spill", message)
 }
 
 /// Which of the cursors has the smallest loc: a tree of losers, so that a new one plays once a level.

@@ -20,7 +20,7 @@ use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
 use super::merge::{Cursor, Head, Tournament};
 use super::spill::{Segment, Spill};
 use crate::config::{Config, Layout, Output};
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, Result};
 use crate::render::chunk::{Chunk, Entry, Pool};
 use crate::render::family::LOC_AT;
 
@@ -130,10 +130,7 @@ impl<'s> Sorter<'s> {
             return Ok(());
         }
         // it ends early with an error only
-        self.sorted.iter().find_map(Result::err).map_or_else(
-            || Err(Error::new(Kind::Output, "internal.thread", "a thread ended early")),
-            Err,
-        )
+        Err(self.sorted.iter().find_map(Result::err).unwrap_or_else(Error::thread))
     }
 
     /// Gives all elements in order, in chunks.
@@ -340,6 +337,7 @@ impl<'s> Out<'s> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::Kind;
 
     /// An element as the packer gets it: its bytes, its lastmod, its border, its value.
     type Element = (Vec<u8>, i64, u64, Vec<u8>);

@@ -252,6 +252,35 @@ def run_cli(*arguments: object, timeout: float = 60, **environment: str):
     )
 
 
+@pytest.fixture(scope="session")
+def rsa_key():
+    from cryptography.hazmat.primitives.asymmetric import rsa
+
+    return rsa.generate_private_key(public_exponent=65537, key_size=2048)
+
+
+@pytest.fixture
+def account(tmp_path, engine, rsa_key):
+    """The key file of a service account."""
+    from cryptography.hazmat.primitives import serialization
+
+    pem = rsa_key.private_bytes(
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.PKCS8,
+        serialization.NoEncryption(),
+    ).decode()
+    path = tmp_path / "account.json"
+    info = {
+        "type": "service_account",
+        "client_email": "robot@example.iam.gserviceaccount.com",
+        "private_key": pem,
+        "private_key_id": "1",
+        "token_uri": engine.url + "/token",
+    }
+    path.write_text(json.dumps(info))
+    return path
+
+
 def assert_no_key(text: str, *more: str) -> None:
     for key in (*ALL_KEYS, *more):
         assert key not in text

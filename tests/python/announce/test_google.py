@@ -11,8 +11,8 @@ from urllib.parse import parse_qs
 
 import pytest
 import urlset
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import padding, rsa
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import padding
 
 from .conftest import Reply, assert_no_key, make_site, run_cli
 
@@ -23,30 +23,6 @@ SUBMIT = (
     "/sitemaps/https%3A%2F%2Fwww.example.com%2Fsitemap.xml"
 )
 LIST = "/webmasters/v3/sites/https%3A%2F%2Fwww.example.com%2F/sitemaps"
-
-
-@pytest.fixture(scope="session")
-def rsa_key():
-    return rsa.generate_private_key(public_exponent=65537, key_size=2048)
-
-
-@pytest.fixture
-def account(tmp_path, engine, rsa_key):
-    pem = rsa_key.private_bytes(
-        serialization.Encoding.PEM,
-        serialization.PrivateFormat.PKCS8,
-        serialization.NoEncryption(),
-    ).decode()
-    path = tmp_path / "account.json"
-    info = {
-        "type": "service_account",
-        "client_email": "robot@example.iam.gserviceaccount.com",
-        "private_key": pem,
-        "private_key_id": "1",
-        "token_uri": engine.url + "/token",
-    }
-    path.write_text(json.dumps(info))
-    return path
 
 
 def google(engine, answer):

@@ -10,7 +10,7 @@ import pytest
 import urlset
 
 from .conftest import INDEXNOW_KEY, Reply, page, run_cli, sent, write_list
-from .test_google import account, google, rsa_key  # noqa: F401
+from .test_google import google
 
 pytestmark = pytest.mark.usefixtures("keyed", "quick")
 HOSTS = ["a.example", "b.example", "c.example:8443"]
@@ -34,7 +34,7 @@ def folder_of(built: Path, host: str) -> Path:
 
 
 @pytest.mark.parametrize("host", HOSTS)
-def test_robots_and_the_consoles(built, engine, tmp_path, host, account):  # noqa: F811
+def test_robots_and_the_consoles(built, engine, tmp_path, host, account):
     folder = folder_of(built, host)
     index = f"https://{host}/s/sitemap.xml"
     robots = tmp_path / "robots.txt"

@@ -1,0 +1,84 @@
+"""A ``urlset.toml``: its options, its input, its ``[[set]]`` tables."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from .config import Options, check_name, make_options, option_of
+from .errors import ConfigError
+
+
+@dataclass(frozen=True)
+class SetTable:
+    """One ``[[set]]`` of ``urlset.toml``: what it builds from, and its own options."""
+
+    input: tuple[Any, ...]
+    options: Options
+
+
+def load(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]], tuple[str, ...]]:
+    """A ``urlset.toml``: its options, its ``[[set]]`` tables, its input.
+
+    Paths in it are relative to its folder.
+    """
+    import tomllib
+
+    try:
+        data = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ConfigError(f"{path}: no such file", code="config.missing") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: {error}", code="config.unreadable") from None
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{path}: {error}", code="config.toml") from None
+    sets = data.pop("set", [])
+    if not isinstance(sets, list) or not all(isinstance(table, dict) for table in sets):
+        raise ConfigError(f"{path}: write [[set]] with two brackets", code="config.toml")
+    inputs = _inputs(data.pop("input", ()), path)
+    for table in (data, *sets):
+        for key in ("out", "state", "rejects", "changes"):
+            if isinstance(table.get(key), str):
+                table[key] = str(path.parent / table[key])
+    for table in sets:
+        table["input"] = _inputs(table.get("input", ()), path)
+    return data, sets, inputs
+
+
+def _inputs(value: object, path: Path) -> tuple[str, ...]:
+    values = (value,) if isinstance(value, str) else value
+    if not isinstance(values, (list, tuple)) or not all(isinstance(v, str) for v in values):
+        raise ConfigError(f"{path}: input is a path or a list of paths", code="config.type")
+    return tuple(v if v == "-" or "://" in v else str(path.parent / v) for v in values)
+
+
+def make_sets(base: Options, tables: list[dict[str, Any]], *, where: str) -> list[SetTable]:
+    """The ``[[set]]`` tables over the options that they share.
+
+    Raises:
+        ConfigError: an option that only the whole build can have, or two sets of one name.
+    """
+    sets: list[SetTable] = []
+    for number, table in enumerate(tables, 1):
+        given = dict(table)
+        label = f"{where}: set {given.get('name', number)}"
+        inputs = given.pop("input")
+        if not inputs:
+            raise ConfigError(f"{label}: has no input", code="config.set")
+        if "name" not in given:
+            raise ConfigError(f"{label}: has no name", code="config.set")
+        for key in given:
+            spec = option_of(key)
+            if spec is not None and not spec.metadata["per_set"]:
+                raise ConfigError(
+                    f"{label}: {key} is an option of the whole build; write it above the sets",
+                    code="config.set",
+                )
+        options = make_options(base, given, where=label)
+        check_name(options.name)
+        sets.append(SetTable(tuple(inputs), options))
+    names = [table.options.name.lower() for table in sets]
+    if len(set(names)) < len(names):
+        raise ConfigError(f"{where}: two sets have one name", code="config.set")
+    return sets

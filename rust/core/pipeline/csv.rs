@@ -1,0 +1,77 @@
+//! A block of CSV to elements: the scan and the rendering, row by row.
+
+use crate::UNCHECKED;
+use crate::error::Error;
+use crate::read::block::{Block, fault_message};
+use crate::read::csv::CsvRow;
+use crate::read::scan::{Fault, Scanner, Span};
+use crate::render::chunk::{Chunk, REJECT_VALUE, Reject};
+use crate::render::plan::Plan;
+use crate::render::row::Renderer;
+use crate::simd::csv_masks;
+
+/// How the scan of a block ended.
+pub(super) enum End {
+    /// At the end of a row.
+    Clean,
+    /// In a quoted cell that may go on in the next block; the row began here.
+    Open(usize),
+    /// The rows from here on cannot be trusted.
+    Fault(Fault),
+}
+
+/// Scans and renders a block that begins at the start of a row.
+pub(super) fn render_csv(
+    block: &Block,
+    plan: &Plan,
+    masks: &mut Vec<u64>,
+    renderer: &mut Renderer<'_>,
+    chunk: &mut Chunk,
+) -> End {
+    let text = &block.text[..];
+    csv_masks(text, block.format.delimiter, masks);
+    // the whole block at once; rows singly only where it is not clean
+    let clean = UNCHECKED
+        || (simdutf8::basic::from_utf8(text).is_ok() && memchr::memchr(0, text).is_none());
+    let mut spans = vec![Span::default(); plan.columns.len()];
+    let mut scanner = Scanner::new(text, masks, &block.format);
+    let mut number = 0;
+    while let Some(row) = scanner.next_row(&mut spans) {
+        let row = match row {
+            // a block that was cut for lack of a row's end: the row may go on
+            Ok(row) if row.end == text.len() && !block.last => return End::Open(row.start),
+            Ok(row) => row,
+            Err(Fault::Unclosed { row, .. }) if !block.last => return End::Open(row),
+            Err(fault) => return End::Fault(fault),
+        };
+        let bytes = &text[row.start..row.end];
+        let fault = if row.cells as usize != plan.width && !UNCHECKED {
+            Some(("row.ragged", format!("{} cells where the header has {}", row.cells, plan.width)))
+        } else if clean {
+            None
+        } else if memchr::memchr(0, bytes).is_some() {
+            Some(("row.nul", "holds a NUL byte".to_owned()))
+        } else if simdutf8::basic::from_utf8(bytes).is_err() {
+            let what = "is not UTF-8; if the whole file has another encoding, name it (--encoding latin-1)";
+            Some(("row.not_utf8", what.to_owned()))
+        } else {
+            None
+        };
+        match fault {
+            None => renderer.render(&CsvRow { text, spans: &spans }, number, chunk),
+            Some((code, message)) => {
+                chunk.rows += 1;
+                let value = bytes[..bytes.len().min(REJECT_VALUE)].to_vec();
+                chunk.rejects.push(Reject { row: number, column: None, code, message, value });
+            }
+        }
+        number += 1;
+    }
+    End::Clean
+}
+
+/// The error that ends the input `name` after `rows` rows of it.
+pub(super) fn fault_error(fault: &Fault, max_cell: usize, name: &str, rows: u64) -> Error {
+    let (code, message) = fault_message(fault, max_cell);
+    Error::input(code, message).in_input(name).at_row(rows + 1)
+}

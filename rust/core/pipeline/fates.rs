@@ -1,0 +1,46 @@
+//! Whether what became of the rows adds up, and whether it may be published.
+
+use crate::error::{Error, Kind, Result};
+use crate::write::manifest::Outcome;
+
+/// Whether `part` of `whole` is more than a share; 29 of 100 are not more than 0.29, though in
+/// floating point 0.29 * 100 is less than 29.
+pub(super) fn over_share(part: u64, whole: u64, share: f64) -> bool {
+    part as f64 > share * whole as f64 * (1.0 + 1e-12)
+}
+
+/// Every row has one fate, and every URL is in a shard.
+pub(super) fn check_fates(outcome: &Outcome) -> Result<()> {
+    let fates = outcome.urls + outcome.rejected + outcome.filtered + outcome.duplicates;
+    let listed: u64 = outcome.shards.iter().map(|shard| u64::from(shard.urls)).sum();
+    if outcome.rows + outcome.expanded == fates && listed == outcome.urls {
+        return Ok(());
+    }
+    let message = format!(
+        "{} rows and {} expanded do not add up to {} URLs ({listed} in shards), {} rejected, {} filtered, \
+         {} duplicates; nothing was published; please report this",
+        outcome.rows,
+        outcome.expanded,
+        outcome.urls,
+        outcome.rejected,
+        outcome.filtered,
+        outcome.duplicates
+    );
+    Err(Error::new(Kind::Output, "internal.fates", message))
+}
+
+pub(super) fn too_many(outcome: &mut Outcome, most: String) -> Error {
+    let codes: Vec<String> =
+        outcome.rejects_by_code.iter().map(|(code, n)| format!("{code} {n}")).collect();
+    let message = format!(
+        "{} of {} rows rejected, more than {most} ({}); see the reject file; mend the data or allow more \
+         (--max-rejects)",
+        outcome.rejected,
+        outcome.rows,
+        codes.join(", ")
+    );
+    let mut outcome = std::mem::take(outcome);
+    outcome.shards.clear(); // none of them will be published
+    let outcome = Some(Box::new(outcome));
+    Error { outcome, ..Error::new(Kind::Data, "rejects.limit", message) }
+}
