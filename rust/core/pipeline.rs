@@ -432,7 +432,7 @@ impl Collector<'_> {
         if let MaxRejects::Count(most) = self.config.max_rejects
             && outcome.rejected > most
         {
-            return Err(too_many(outcome, format!("{most}")));
+            return Err(too_many(outcome, format!("{most}"), self.rejects.first()));
         }
         let mut skip = Vec::new();
         if let Some(unique) = &mut self.unique {
@@ -517,7 +517,7 @@ impl Collector<'_> {
         {
             // 29% is 28.999999999999996 when it comes back from 0.29
             let percent = (most * 1e8).round() / 1e6;
-            return Err(too_many(&mut outcome, format!("{percent}%")));
+            return Err(too_many(&mut outcome, format!("{percent}%"), self.rejects.first()));
         }
         Ok(outcome)
     }

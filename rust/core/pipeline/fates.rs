@@ -29,15 +29,17 @@ pub(super) fn check_fates(outcome: &Outcome) -> Result<()> {
     Err(Error::new(Kind::Output, "internal.fates", message))
 }
 
-pub(super) fn too_many(outcome: &mut Outcome, most: String) -> Error {
+/// More rows are rejected than the `most` allowed; `first` is the first of them.
+pub(super) fn too_many(outcome: &mut Outcome, most: String, first: Option<&str>) -> Error {
     let codes: Vec<String> =
         outcome.rejects_by_code.iter().map(|(code, n)| format!("{code} {n}")).collect();
     let message = format!(
-        "{} of {} rows rejected, more than {most} ({}); see the reject file; mend the data or allow more \
-         (--max-rejects)",
+        "{} of {} rows rejected, more than {most} ({}); the first is {}; see the reject file, then mend \
+         the data or allow more (--max-rejects)",
         outcome.rejected,
         outcome.rows,
-        codes.join(", ")
+        codes.join(", "),
+        first.unwrap_or("in it")
     );
     let mut outcome = std::mem::take(outcome);
     outcome.shards.clear(); // none of them will be published

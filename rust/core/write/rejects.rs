@@ -11,17 +11,19 @@ use crate::render::chunk::Reject;
 pub struct RejectFile {
     path: PathBuf,
     file: Option<BufWriter<File>>,
+    first: Option<String>,
 }
 
 impl RejectFile {
     /// Nothing is written yet.
     pub fn new(path: impl Into<PathBuf>) -> RejectFile {
-        RejectFile { path: path.into(), file: None }
+        RejectFile { path: path.into(), file: None, first: None }
     }
 
     /// Writes a row's reject.
     pub fn write(&mut self, input: &str, row: u64, reject: &Reject) -> Result<()> {
-        let RejectFile { path, file } = self;
+        let RejectFile { path, file, first } = self;
+        first.get_or_insert_with(|| format!("{input}: row {row}: {}", reject.message));
         let failed = |e| Error::output("output.rejects", path, e);
         let file = match file {
             Some(file) => file,
@@ -36,9 +38,14 @@ impl RejectFile {
         line(file, input, row, column, reject).map_err(failed)
     }
 
+    /// Where the first of them is and what is wrong with it.
+    pub fn first(&self) -> Option<&str> {
+        self.first.as_deref()
+    }
+
     /// Flushes what is buffered.
-    pub fn finish(self) -> Result<()> {
-        let Some(mut file) = self.file else { return Ok(()) };
+    pub fn finish(&mut self) -> Result<()> {
+        let Some(mut file) = self.file.take() else { return Ok(()) };
         file.flush().map_err(|e| Error::output("output.rejects", &self.path, e))
     }
 }
