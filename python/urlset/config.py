@@ -509,8 +509,8 @@ def check_name(name: str) -> str:
 
 def option_of(key: str) -> Field[Any] | None:
     """The option that a user means; ``for`` cannot be a keyword in Python: there it is ``for_``."""
-    name = key.replace("-", "_").removesuffix("_")
-    return next((spec for spec in fields(Options) if spec.name.removesuffix("_") == name), None)
+    name = key.replace("-", "_")
+    return next((s for s in fields(Options) if name in (s.name, s.name.removesuffix("_"))), None)
 
 
 def make_options(base: Options, given: Mapping[str, Any], *, where: str) -> Options:

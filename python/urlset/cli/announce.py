@@ -45,8 +45,8 @@ read or written, 130 and 143 interrupted: the same command continues where it st
 """
 
 
-class _Terminated(BaseException):
-    """SIGTERM."""
+class _Terminated(KeyboardInterrupt):
+    """SIGTERM, which ends the engines' work as Ctrl-C does."""
 
 
 def _terminate(_signal: int, _frame: FrameType | None) -> None:
@@ -229,7 +229,7 @@ def announce(
     except Error as found:
         error = {"code": found.code, "message": str(found)}
         raise
-    except (KeyboardInterrupt, _Terminated) as found:
+    except KeyboardInterrupt as found:
         status = 143 if isinstance(found, _Terminated) else 130
         error = {
             "code": "announce.interrupted",

@@ -252,6 +252,15 @@ def run_cli(*arguments: object, timeout: float = 60, **environment: str):
     )
 
 
+def start_cli(*arguments: object) -> subprocess.Popen[str]:
+    """The command in a process that goes on."""
+    command = [sys.executable, "-c", "from urlset.cli import main; main()", "announce"]
+    return subprocess.Popen(
+        [*command, *map(str, arguments)],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+
+
 @pytest.fixture(scope="session")
 def rsa_key():
     from cryptography.hazmat.primitives.asymmetric import rsa

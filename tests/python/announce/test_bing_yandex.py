@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import signal
+import time
 
 import pytest
 import urlset
@@ -15,6 +17,7 @@ from .conftest import (
     assert_no_key,
     make_site,
     page,
+    start_cli,
     write_list,
 )
 
@@ -163,6 +166,25 @@ def test_the_quota_ends_and_the_next_run_goes_on(site, engine, tmp_path):
     assert bing(site, engine, urls=urls).ok
     after = [u for b in batches(engine) for u in b]
     assert len(before) == 700 and sorted(before + after) == [page(i) for i in range(1_001)]
+
+
+@pytest.mark.parametrize(("sign", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_an_interrupt_is_not_told_as_a_quota(site, engine, tmp_path, sign, status):
+    quota(engine, 2_000, reply=Reply(200, OK.body, delay=3))
+    urls = write_list(tmp_path / "u.txt", [page(i) for i in range(1_001)])
+    told = tmp_path / "r.json"
+    process = start_cli(
+        site, "--to", "bing", "--urls", urls, "--endpoint", engine.url, "--json", told
+    )
+    while not batches(engine):
+        time.sleep(0.01)
+        assert process.poll() is None
+    process.send_signal(sign)
+    out, err = process.communicate(timeout=30)
+    assert process.returncode == status and "Traceback" not in err
+    assert_no_key(out + err)
+    assert json.loads(told.read_text())["outcomes"][-1]["code"] == "bing.interrupted"
+    assert "quota" not in err
 
 
 @pytest.mark.parametrize(("daily", "monthly"), [(0, 0), (-5, 9), (None, 9), ("9", 9), (True, 9)])

@@ -19,6 +19,7 @@ from .conftest import (
     page,
     run_cli,
     sent,
+    start_cli,
     write_list,
 )
 from .conftest import (
@@ -98,25 +99,8 @@ def test_two_runs_at_a_time(site, engine, tmp_path):
 
 
 def start(site, engine, urls, *more: str) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [
-            sys.executable,
-            "-c",
-            "from urlset.cli import main; main()",
-            "announce",
-            str(site),
-            "--to",
-            "indexnow",
-            "--urls",
-            str(urls),
-            "--endpoint",
-            engine.url,
-            *more,
-        ],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    where = ("--urls", urls, "--endpoint", engine.url)
+    return start_cli(site, "--to", "indexnow", *where, *more)
 
 
 @pytest.mark.parametrize(
