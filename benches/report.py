@@ -76,23 +76,42 @@ def rate(run: Told, key: str) -> float | None:
 
 
 def targets_table(told: list[Told]) -> str:
-    """Each target with what was measured, met or not; `told` holds at most one file a bench."""
-    by_bench = {one["bench"]: one for one in told}
+    """Each target with what was measured, met or not; once for each number of rows of `run`."""
     lines = ["| target | measured | target | moonshot | | by |", "|---|--:|--:|--:|---|---|"]
-    for label, (bench, measure), limit, moonshot, unit, at_least in _targets():
-        value = measure(by_bench)
-        sign = "≥ " if at_least else "≤ "
-        if value is None:
-            verdict, shown = "not measured", ""
-        else:
-            shown = f"{value:,.2f}{unit}" if value < 10 else f"{value:,.0f}{unit}"
-            if at_least:
-                verdict = _verdict(value >= limit, bool(moonshot) and value >= moonshot)
-            else:
-                verdict = _verdict(value <= limit, bool(moonshot) and value <= moonshot)
-        goals = f"{sign}{limit:g}{unit} | {f'{sign}{moonshot:g}{unit}' if moonshot else ''}"
-        lines.append(f"| {label} | {shown} | {goals} | {verdict} | {bench} |")
+    runs = _runs(told)
+    for target in _targets():
+        of_runs = target[1][0] == "run" and len(runs) > 1
+        for run in runs if of_runs else [None]:
+            lines += _target_lines(target, told, run)
     return "\n".join(lines)
+
+
+def _target_lines(target: Target, told: list[Told], run: Told | None) -> list[str]:
+    """The line of a target, by one of several runs; none if that did not measure it."""
+    label, (bench, measure), limit, moonshot, unit, at_least = target
+    value = measure({one["bench"]: one for one in [*told, *filter(None, [run])]})
+    if run is not None:
+        if value is None:
+            return []
+        label += f", {_rows(run['rows'])} rows"
+    sign = "≥ " if at_least else "≤ "
+    if value is None:
+        verdict, shown = "not measured", ""
+    else:
+        shown = f"{value:,.2f}{unit}" if value < 10 else f"{value:,.0f}{unit}"
+        if at_least:
+            verdict = _verdict(value >= limit, bool(moonshot) and value >= moonshot)
+        else:
+            verdict = _verdict(value <= limit, bool(moonshot) and value <= moonshot)
+    goals = f"{sign}{limit:g}{unit} | {f'{sign}{moonshot:g}{unit}' if moonshot else ''}"
+    return [f"| {label} | {shown} | {goals} | {verdict} | {bench} |"]
+
+
+def _runs(told: list[Told]) -> list[Told]:
+    """The runs of contestants, the smallest first."""
+    return sorted(
+        (one for one in told if one["bench"] == "run"), key=lambda run: run.get("rows", 0)
+    )
 
 
 def commands(told: list[Told]) -> str:
@@ -251,8 +270,7 @@ def document(told: list[Told]) -> str:
     """All tables, each with its machine and the command that repeats it."""
     by_bench = {one["bench"]: one for one in told}
     parts = ["### Targets", targets_table(told)]
-    if "run" in by_bench:
-        run = by_bench["run"]
+    for run in _runs(told):
         parts += [f"### Throughput, {_rows(run['rows'])} rows", _origin(run), throughput_table(run)]
         versions = {one["version"]: None for one in ranked(run)}
         maker = (
@@ -320,9 +338,9 @@ def main() -> None:
         told = [json.loads(path.read_text(encoding="utf-8")) for path in options.results]
     except (OSError, ValueError) as error:
         sys.exit(f"report: {error}")
-    benches = [one["bench"] for one in told]
+    benches = [(one["bench"], one["rows"] if one["bench"] == "run" else 0) for one in told]
     if len(set(benches)) < len(benches):
-        sys.exit("report: two files of the same bench")
+        sys.exit("report: two files of the same bench (those of run.py may differ in their rows)")
     tables = document(told)
     try:
         if options.targets:
@@ -337,7 +355,7 @@ def main() -> None:
     except (OSError, ValueError) as error:
         sys.exit(f"report: {options.into}: {error}")
     if options.svg:
-        runs = [one for one in told if one["bench"] == "run"]
+        runs = _runs(told)
         if not runs:
             sys.exit("report: --svg needs the JSON of run.py")
         options.svg.write_text(chart.svg(ranked(runs[0]), runs[0]["machine"]), encoding="utf-8")

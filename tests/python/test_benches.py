@@ -277,6 +277,22 @@ def test_targets_say_met_and_not_met() -> None:
     assert lines["| cost of all checks"].endswith("not measured | checks |")
 
 
+def test_targets_of_runs_of_several_sizes() -> None:
+    def run(rows: int, *results: dict[str, Any]) -> dict[str, Any]:
+        return {"bench": "run", "rows": rows, "results": [*results]}
+
+    own, limit = result("urlset-csv-gz", 2.0, "urlset"), result("igzip", 5.0, "limit")
+    large = run(10_000_000, own | {"rows_per_second": 4.0}, limit)
+    small = run(2_000_000, own, limit, result("polars-gz", 0.4))
+    lines = report.targets_table([large, small]).splitlines()
+    assert lines[2:5] == [
+        "| CSV to gzip, time / `igzip -1`, 2 M rows | 2.50 | ≤ 1.5 | ≤ 1 | **not met** | run |",
+        "| CSV to gzip, time / `igzip -1`, 10 M rows | 1.25 | ≤ 1.5 | ≤ 1 | met | run |",
+        # only where it was measured
+        "| CSV to gzip against Polars + igzip, 2 M rows | 5.00 x | ≥ 4 x | ≥ 7 x | met | run |",
+    ]
+
+
 def test_readers_are_compared_by_their_rates() -> None:
     def reader(key: str, urls: int, wall: float) -> dict[str, Any]:
         told = {"key": key, "label": key, "urls": urls, "failed": None, "cpu": 1.0}
