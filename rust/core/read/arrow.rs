@@ -7,7 +7,10 @@ use std::sync::Arc;
 use arrow_array::cast::AsArray;
 use arrow_array::ffi_stream::{FFI_ArrowArrayStream, RecordBatchStreamReader};
 use arrow_array::types::*;
-use arrow_array::{Array, ArrayRef, BinaryViewArray, RecordBatch, RecordBatchReader};
+use arrow_array::{
+    Array, ArrayRef, BinaryViewArray, Float64Array, RecordBatch, RecordBatchReader, StringArray,
+};
+use arrow_buffer::{NullBuffer, ScalarBuffer};
 use arrow_schema::{ArrowError, DataType, TimeUnit};
 
 use super::cell::{Cell, ColumnKind, Columns, Row};
@@ -275,6 +278,10 @@ impl Nested {
 /// Reads the values of one column.
 enum Reader {
     Null,
+    /// The most common ones: their type is asked for once, not at each cell.
+    Text(StringArray),
+    Float(Float64Array),
+    Time(Times),
     /// text as bytes: a producer may have put anything there
     View(BinaryViewArray),
     Plain(ArrayRef),
@@ -290,6 +297,11 @@ impl Reader {
     fn new(array: &ArrayRef) -> Reader {
         match array.data_type() {
             DataType::Null => Reader::Null,
+            DataType::Utf8 => Reader::Text(array.as_string().clone()),
+            DataType::Float64 => Reader::Float(array.as_primitive().clone()),
+            DataType::Timestamp(unit, zone) => {
+                Reader::Time(Times::new(array, *unit, zone.is_some()))
+            }
             DataType::Utf8View => Reader::View(array.as_string_view().clone().to_binary_view()),
             DataType::Dictionary(..) => match array.as_any_dictionary_opt() {
                 Some(dictionary) if !dictionary.values().is_empty() => Reader::Dictionary {
@@ -322,6 +334,14 @@ impl Reader {
     fn cell(&self, row: usize) -> Cell<'_> {
         match self {
             Reader::Null | Reader::Nested(_) => Cell::Null,
+            Reader::Text(array) if array.is_null(row) => Cell::Null,
+            Reader::Text(array) => {
+                let offsets = array.value_offsets();
+                text(&array.value_data()[offsets[row] as usize..offsets[row + 1] as usize])
+            }
+            Reader::Float(array) if array.is_null(row) => Cell::Null,
+            Reader::Float(array) => Cell::Float(array.value(row)),
+            Reader::Time(times) => times.cell(row),
             Reader::View(array) => {
                 if array.is_null(row) {
                     return Cell::Null;
@@ -341,6 +361,41 @@ impl Reader {
     }
 }
 
+/// Timestamps of any unit.
+struct Times {
+    values: ScalarBuffer<i64>,
+    nulls: Option<NullBuffer>,
+    unit: TimeUnit,
+    zone: bool,
+}
+
+impl Times {
+    fn new(array: &ArrayRef, unit: TimeUnit, zone: bool) -> Times {
+        let values = match unit {
+            TimeUnit::Second => array.as_primitive::<TimestampSecondType>().values(),
+            TimeUnit::Millisecond => array.as_primitive::<TimestampMillisecondType>().values(),
+            TimeUnit::Microsecond => array.as_primitive::<TimestampMicrosecondType>().values(),
+            TimeUnit::Nanosecond => array.as_primitive::<TimestampNanosecondType>().values(),
+        };
+        Times { values: values.clone(), nulls: array.nulls().cloned(), unit, zone }
+    }
+
+    #[inline]
+    fn cell(&self, row: usize) -> Cell<'_> {
+        if self.nulls.as_ref().is_some_and(|nulls| nulls.is_null(row)) {
+            return Cell::Null;
+        }
+        let value = self.values[row];
+        let seconds = match self.unit {
+            TimeUnit::Second => value,
+            TimeUnit::Millisecond => value.div_euclid(1_000),
+            TimeUnit::Microsecond => value.div_euclid(1_000_000),
+            TimeUnit::Nanosecond => value.div_euclid(1_000_000_000),
+        };
+        if self.zone { Cell::Instant(seconds) } else { Cell::Local(seconds) }
+    }
+}
+
 #[inline]
 fn text(value: &[u8]) -> Cell<'_> {
     if value.is_empty() { Cell::Null } else { Cell::Text(value) }
@@ -350,11 +405,6 @@ fn text(value: &[u8]) -> Cell<'_> {
 fn plain(array: &ArrayRef, row: usize) -> Cell<'_> {
     use DataType::*;
     match array.data_type() {
-        Utf8 => {
-            let array = array.as_string::<i32>();
-            let offsets = array.value_offsets();
-            text(&array.value_data()[offsets[row] as usize..offsets[row + 1] as usize])
-        }
         LargeUtf8 => {
             let array = array.as_string::<i64>();
             let offsets = array.value_offsets();
@@ -371,7 +421,6 @@ fn plain(array: &ArrayRef, row: usize) -> Cell<'_> {
         UInt64 => Cell::UInt(array.as_primitive::<UInt64Type>().value(row)),
         Float16 => Cell::Float32(array.as_primitive::<Float16Type>().value(row).to_f32()),
         Float32 => Cell::Float32(array.as_primitive::<Float32Type>().value(row)),
-        Float64 => Cell::Float(array.as_primitive::<Float64Type>().value(row)),
         Decimal32(_, scale) => {
             Cell::Decimal(array.as_primitive::<Decimal32Type>().value(row).into(), *scale)
         }
@@ -389,23 +438,6 @@ fn plain(array: &ArrayRef, row: usize) -> Cell<'_> {
         Date64 => {
             let days = array.as_primitive::<Date64Type>().value(row).div_euclid(86_400_000);
             Cell::Date(i32::try_from(days).unwrap_or(i32::MAX))
-        }
-        Timestamp(unit, zone) => {
-            let seconds = match unit {
-                TimeUnit::Second => array.as_primitive::<TimestampSecondType>().value(row),
-                TimeUnit::Millisecond => {
-                    array.as_primitive::<TimestampMillisecondType>().value(row).div_euclid(1_000)
-                }
-                TimeUnit::Microsecond => array
-                    .as_primitive::<TimestampMicrosecondType>()
-                    .value(row)
-                    .div_euclid(1_000_000),
-                TimeUnit::Nanosecond => array
-                    .as_primitive::<TimestampNanosecondType>()
-                    .value(row)
-                    .div_euclid(1_000_000_000),
-            };
-            if zone.is_some() { Cell::Instant(seconds) } else { Cell::Local(seconds) }
         }
         _ => Cell::Null,
     }
