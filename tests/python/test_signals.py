@@ -33,8 +33,6 @@ def start(tmp: Path, *args: object) -> subprocess.Popen[str]:
 class Dripping(BaseHTTPRequestHandler):
     """An index, and sitemaps that come a byte at a time and never end."""
 
-    reached: threading.Event
-
     def do_GET(self) -> None:
         self.send_response(200)
         self.end_headers()
@@ -47,7 +45,7 @@ class Dripping(BaseHTTPRequestHandler):
         try:
             while True:
                 self.wfile.write(b" ")
-                self.reached.set()
+                self.server.reached.set()
                 time.sleep(0.1)
         except OSError:
             return  # the client has gone
@@ -56,13 +54,23 @@ class Dripping(BaseHTTPRequestHandler):
         return
 
 
+class Server(ThreadingHTTPServer):
+    """Each has its own event: a thread of the one before may still drip."""
+
+    reached: threading.Event
+
+    @property
+    def address(self) -> str:
+        return f"http://127.0.0.1:{self.server_port}"
+
+
 @pytest.fixture
-def dripping() -> Iterator[str]:
-    Dripping.reached = threading.Event()
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Dripping)
+def dripping() -> Iterator[Server]:
+    server = Server(("127.0.0.1", 0), Dripping)
+    server.reached = threading.Event()
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
-    yield f"http://127.0.0.1:{server.server_port}"
+    yield server
     server.shutdown()
     server.server_close()
     thread.join()
@@ -72,16 +80,16 @@ def dripping() -> Iterator[str]:
 @pytest.mark.parametrize("page", ["/sitemap.xml", "/alone.xml"])
 @pytest.mark.parametrize("command", ["verify", "read", "diff"])
 def test_while_a_server_drips(
-    dripping: str, command: str, page: str, number: signal.Signals, tmp_path: Path
+    dripping: Server, command: str, page: str, number: signal.Signals, tmp_path: Path
 ) -> None:
     more = {
         "verify": [],
         "read": ["-o", tmp_path / "rows.csv"],
-        "diff": [dripping + page],
+        "diff": [dripping.address + page],
     }[command]
-    child = start(tmp_path / "tmp", command, dripping + page, "--allow-private", *more)
+    child = start(tmp_path / "tmp", command, dripping.address + page, "--allow-private", *more)
     try:
-        assert Dripping.reached.wait(60)
+        assert dripping.reached.wait(60)
         child.send_signal(number)
         _, said = child.communicate(timeout=60)  # the download itself would take 300 s
     finally:

@@ -4,8 +4,8 @@ use super::address;
 use super::block::{At, Blocks, Rejected, json_of};
 use super::chunk::Chunk;
 use super::class::trim;
-use super::hreflang::is_region;
 use super::text::{escape_text, is_empty, plain};
+use crate::iso::REGIONS;
 use crate::read::cell::Cell;
 use crate::read::value::Value;
 
@@ -92,7 +92,7 @@ pub(super) fn write(blocks: &mut Blocks, at: &At<'_>, chunk: &mut Chunk) -> Resu
         how.ok_or(RELATIONSHIP)?;
         words(value, chunk, |word| {
             word.make_ascii_uppercase();
-            is_region(word)
+            REGIONS.has(word)
         })
         .ok_or("is no list of countries by their codes of ISO 3166")
     })?;

@@ -1,0 +1,75 @@
+//! Codes of ISO that sitemaps hold.
+
+/// Two-letter codes; the case of letters does not count.
+pub struct Codes {
+    /// the first letter chooses the word, the second the bit
+    bits: [u32; 26],
+}
+
+/// Languages of ISO 639-1.
+pub static LANGUAGES: Codes = Codes::of(
+    "aa ab ae af ak am an ar as av ay az ba be bg bh bi bm bn bo br bs ca ce ch \
+    co cr cs cu cv cy da de dv dz ee el en eo es et eu fa ff fi fj fo fr fy ga gd gl gn gu gv ha he \
+    hi ho hr ht hu hy hz ia id ie ig ii ik io is it iu ja jv ka kg ki kj kk kl km kn ko kr ks ku kv \
+    kw ky la lb lg li ln lo lt lu lv mg mh mi mk ml mn mr ms mt my na nb nd ne ng nl nn no nr nv ny \
+    oc oj om or os pa pi pl ps pt qu rm rn ro ru rw sa sc sd se sg si sk sl sm sn so sq sr ss st su \
+    sv sw ta te tg th ti tk tl tn to tr ts tt tw ty ug uk ur uz ve vi vo wa wo xh yi yo za zh zu",
+);
+
+/// Languages that ISO 639-1 has renamed or taken off, and that some still write.
+pub static FORMER_LANGUAGES: Codes = Codes::of("iw in ji jw sh mo");
+
+/// Regions of ISO 3166-1 (alpha-2).
+pub static REGIONS: Codes = Codes::of(
+    "AD AE AF AG AI AL AM AO AQ AR AS AT AU AW AX AZ BA BB BD BE BF BG BH BI BJ \
+    BL BM BN BO BQ BR BS BT BV BW BY BZ CA CC CD CF CG CH CI CK CL CM CN CO CR CU CV CW CX CY CZ DE \
+    DJ DK DM DO DZ EC EE EG EH ER ES ET FI FJ FK FM FO FR GA GB GD GE GF GG GH GI GL GM GN GP GQ GR \
+    GS GT GU GW GY HK HM HN HR HT HU ID IE IL IM IN IO IQ IR IS IT JE JM JO JP KE KG KH KI KM KN KP \
+    KR KW KY KZ LA LB LC LI LK LR LS LT LU LV LY MA MC MD ME MF MG MH MK ML MM MN MO MP MQ MR MS MT \
+    MU MV MW MX MY MZ NA NC NE NF NG NI NL NO NP NR NU NZ OM PA PE PF PG PH PK PL PM PN PR PS PT PW \
+    PY QA RE RO RS RU RW SA SB SC SD SE SG SH SI SJ SK SL SM SN SO SR SS ST SV SX SY SZ TC TD TF TG \
+    TH TJ TK TL TM TN TO TR TT TV TW TZ UA UG UM US UY UZ VA VC VE VG VI VN VU WF WS YE YT ZA ZM ZW",
+);
+
+impl Codes {
+    /// From letters with one space between two codes.
+    const fn of(list: &str) -> Codes {
+        let list = list.as_bytes();
+        let mut bits = [0; 26];
+        let mut at = 0;
+        while at + 1 < list.len() {
+            let (first, second) =
+                (list[at].to_ascii_lowercase(), list[at + 1].to_ascii_lowercase());
+            bits[(first - b'a') as usize] |= 1 << (second - b'a');
+            at += 3;
+        }
+        Codes { bits }
+    }
+
+    /// Whether `code` is one of them.
+    pub fn has(&self, code: &[u8]) -> bool {
+        let [first, second] = code else { return false };
+        if !first.is_ascii_alphabetic() || !second.is_ascii_alphabetic() {
+            return false;
+        }
+        let word = self.bits[usize::from(first.to_ascii_lowercase() - b'a')];
+        word & (1 << (second.to_ascii_lowercase() - b'a')) != 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes() {
+        let count = |codes: &Codes| codes.bits.iter().map(|word| word.count_ones()).sum::<u32>();
+        assert_eq!(count(&LANGUAGES), 184);
+        assert_eq!(count(&REGIONS), 249);
+        assert!(LANGUAGES.has(b"de") && LANGUAGES.has(b"DE") && REGIONS.has(b"zw"));
+        for none in [&b""[..], b"d", b"deu", b"d ", b" d", b"\xc3\xa4", b"{a", b"@a", b"[a"] {
+            assert!(!LANGUAGES.has(none) && !REGIONS.has(none), "{none:?}");
+        }
+        assert!(!REGIONS.has(b"UK") && !REGIONS.has(b"EU") && !LANGUAGES.has(b"iw"));
+    }
+}
