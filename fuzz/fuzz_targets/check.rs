@@ -1,0 +1,54 @@
+//! The short ways of the renderer's checks give what the whole of their rules gives.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use urlset_core::render::class;
+use urlset_core::render::escape::escape_into;
+use urlset_core::render::lastmod::{Lastmod, canonical};
+use urlset_core::render::loc::{Folder, Hosts, LocRules, Site};
+
+/// Byte for byte, at every alignment that the slice happens to have.
+fn sets(text: &[u8]) {
+    for set in [class::CLEAN, class::CONTROL] {
+        assert_eq!(set.first_in(text), text.iter().position(|&byte| set.contains(byte)));
+        assert_eq!(set.first_not_in(text), text.iter().position(|&byte| !set.contains(byte)));
+    }
+}
+
+fn loc(choice: u8, raw: &[u8]) {
+    let site = ["https://shop.example", "https://shop.example/a/b", "http://shop.example:8080/c/"];
+    let site = Site::parse(site[usize::from(choice) % 3]).expect("a site");
+    let hosts = match choice >> 2 & 3 {
+        0 => Hosts::Same,
+        1 => Hosts::List(vec!["m.example".into(), "a:8080".into()]),
+        _ => Hosts::Any,
+    };
+    let folder =
+        (choice & 0x10 != 0).then(|| Folder::parse("https://shop.example/a").expect("one"));
+    let most = if choice & 0x20 == 0 { 2_047 } else { 30 };
+    let rules = LocRules::new(site, hosts, choice & 0x40 != 0, most, folder).expect("rules");
+    let (mut scratch, mut encoded, mut out) = (Vec::new(), Vec::new(), b">".to_vec());
+    let exact = rules.encode(raw, &mut encoded);
+    assert_eq!(rules.write(raw, &mut scratch, &mut out), exact);
+    let mut wanted = b">".to_vec();
+    if exact.is_ok() {
+        escape_into(&encoded, &mut wanted);
+    }
+    assert_eq!(out, wanted);
+}
+
+fn lastmod(text: &[u8]) {
+    let (mut short, mut whole) = ([0; 20], [0; 20]);
+    if let Some((length, order)) = canonical(text, true, &mut short) {
+        let parsed = Lastmod::parse(text, None).expect("the short way takes nothing senseless");
+        assert_eq!((length, order), parsed.text(&mut whole));
+        assert_eq!(short[..length], whole[..length]);
+    }
+}
+
+fuzz_target!(|data: &[u8]| {
+    let [choice, text @ ..] = data else { return };
+    sets(text);
+    loc(*choice, text);
+    lastmod(text);
+});
