@@ -91,7 +91,7 @@ def common_ends_cut(old: bytes, new: bytes) -> tuple[bytes | None, bytes | None]
     start = old.rfind(URL, 0, _common_prefix(old, new))
     starts = [start, start] if start >= 0 else first
     room = min(len(old) - starts[0], len(new) - starts[1])
-    same = _common_prefix(old[len(old) - room :][::-1], new[len(new) - room :][::-1])
+    same = _common_suffix(old, new, room)
     tail = old.find(URL, len(old) - same)
     kept = len(old) - tail if tail >= 0 else len(END)
     cut: list[bytes | None] = []
@@ -107,6 +107,22 @@ def _common_prefix(one: bytes, other: bytes) -> int:
     while low < high:
         middle = (low + high + 1) // 2
         if one[low:middle] == other[low:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def _common_suffix(one: bytes, other: bytes, most: int) -> int:
+    """How many bytes, of at most ``most``, two texts end with alike.
+
+    Without turning them round first, which goes byte by byte: 24 ms of 30 for two files of 6 MB.
+    """
+    low, high = 0, most
+    while low < high:
+        middle = (low + high + 1) // 2
+        parts = (text[len(text) - middle : len(text) - low] for text in (one, other))
+        if next(parts) == next(parts):
             low = middle
         else:
             high = middle - 1
