@@ -143,7 +143,7 @@ fn stages(c: &mut Criterion) {
         b.iter(|| {
             let limits = Limits { urls: 50_000, bytes: 52_428_800, text: false };
             let mut packer = Packer::new(limits);
-            packer.push(&chunk, &[], &mut |_| Ok::<(), ()>(())).unwrap();
+            packer.push(&chunk, &mut |_| Ok::<(), ()>(())).unwrap();
             black_box(packer.finish().is_some())
         });
     });

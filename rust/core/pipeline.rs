@@ -408,7 +408,7 @@ impl Collector<'_> {
     }
 
     /// Counts what became of the rows of a chunk, and packs its elements.
-    fn account(&mut self, input: &Input, chunk: Chunk) -> Result<()> {
+    fn account(&mut self, input: &Input, mut chunk: Chunk) -> Result<()> {
         let outcome = &mut self.outcome;
         outcome.rows += chunk.rows;
         outcome.filtered += chunk.filtered;
@@ -434,10 +434,10 @@ impl Collector<'_> {
         {
             return Err(too_many(outcome, format!("{most}"), self.rejects.first()));
         }
-        let mut skip = Vec::new();
         if let Some(unique) = &mut self.unique {
-            unique.insert(&chunk.keys, &mut skip);
-            if let Some(&first) = skip.first()
+            let mut known = Vec::new();
+            unique.insert(&chunk.keys, &mut known);
+            if let Some(&first) = known.first()
                 && self.config.duplicates == Duplicates::Fail
             {
                 let row = self.row + 1 + u64::from(chunk.entries[first as usize].row);
@@ -446,15 +446,16 @@ impl Collector<'_> {
                 let error = Error::new(Kind::Data, "duplicates.found", message);
                 return Err(error.in_input(&input.name).at_row(row));
             }
-            outcome.duplicates += skip.len() as u64;
+            outcome.duplicates += known.len() as u64;
+            chunk.remove(&known);
         }
-        let urls = (chunk.entries.len() - skip.len()) as u64;
+        let urls = chunk.entries.len() as u64;
         outcome.urls += urls;
         self.progress.urls.fetch_add(urls, Ordering::Relaxed);
         self.row += chunk.rows;
-        let Some(families) = &mut self.families else { return self.pack(Arc::new(chunk), &skip) };
+        let Some(families) = &mut self.families else { return self.pack(Arc::new(chunk)) };
         let first = self.row - chunk.rows + 1;
-        let whole = families.push(&chunk, &skip, first).map_err(|e| e.in_input(&input.name))?;
+        let whole = families.push(&chunk, first).map_err(|e| e.in_input(&input.name))?;
         self.pack_whole(whole)
     }
 
@@ -463,23 +464,23 @@ impl Collector<'_> {
         for (code, count) in &chunk.notes {
             *self.outcome.notes.entry(code).or_default() += count;
         }
-        self.pack(chunk, &[])
+        self.pack(chunk)
     }
 
-    fn pack(&mut self, chunk: Arc<Chunk>, skip: &[u32]) -> Result<()> {
+    fn pack(&mut self, chunk: Arc<Chunk>) -> Result<()> {
         match &mut self.sorter {
-            Some(sorter) => sorter.push(chunk, skip),
-            None => self.place(&chunk, skip),
+            Some(sorter) => sorter.push(chunk),
+            None => self.place(&chunk),
         }
     }
 
     /// Packs elements that are in their order.
-    fn place(&mut self, chunk: &Arc<Chunk>, skip: &[u32]) -> Result<()> {
+    fn place(&mut self, chunk: &Arc<Chunk>) -> Result<()> {
         let (shards, done, list) = (&self.shards, &self.done, &mut self.outcome.shards);
         let emit = &mut |shard| send(shard, shards, done, list);
         match &mut self.splitter {
-            Some(splitter) => splitter.push(chunk, skip, emit),
-            None => self.packing.push(chunk, skip, emit),
+            Some(splitter) => splitter.push(chunk, emit),
+            None => self.packing.push(chunk, emit),
         }
     }
 
@@ -492,7 +493,7 @@ impl Collector<'_> {
             self.pack_whole(last)?;
         }
         if let Some(sorter) = self.sorter.take() {
-            sorter.finish(&mut |chunk| self.place(&chunk, &[]))?;
+            sorter.finish(&mut |chunk| self.place(&chunk))?;
         }
         if let Some(splitter) = self.splitter.take() {
             let (shards, done, list) = (&self.shards, &self.done, &mut self.outcome.shards);

@@ -1,7 +1,9 @@
 //! What a renderer makes of a batch: bytes of `<url>` elements and a small record for each.
 
 use std::collections::BTreeMap;
+use std::iter::once;
 use std::mem::take;
+use std::ops::Range;
 use std::sync::{Arc, Mutex};
 
 use super::family::Member;
@@ -154,6 +156,27 @@ impl Chunk {
         }
     }
 
+    /// Takes elements out: those with the ascending indices `gone`.
+    pub fn remove(&mut self, gone: &[u32]) {
+        let indices = || gone.iter().map(|&index| index as usize..index as usize + 1);
+        let (mut entries, mut at) = (self.entries.iter(), 0);
+        let spans: Vec<_> = indices()
+            .scan(0, |seen, index| {
+                let before = entries.by_ref().take(index.start - *seen);
+                let start = at + before.map(|entry| entry.len as usize).sum::<usize>();
+                at = start + entries.next()?.len as usize;
+                *seen = index.end;
+                Some(start..at)
+            })
+            .collect();
+        cut(&mut self.bytes, spans.into_iter());
+        cut(&mut self.entries, indices());
+        cut(&mut self.keys, indices());
+        cut(&mut self.borders, indices());
+        cut(&mut self.members, indices());
+        cut(&mut self.splits, indices());
+    }
+
     /// Counts one of something, once the row at hand is written.
     pub fn note(&mut self, code: &'static str) {
         self.row_notes.push(code);
@@ -175,6 +198,19 @@ impl Chunk {
     }
 }
 
+/// Takes ascending ranges out of a list, unless it is empty: not every list is in use.
+fn cut<T: Copy>(list: &mut Vec<T>, mut gone: impl Iterator<Item = Range<usize>>) {
+    let Some(first) = gone.next().filter(|_| !list.is_empty()) else { return };
+    let (mut kept, mut from) = (first.start, first.end);
+    let end = list.len();
+    for next in gone.chain(once(end..end)) {
+        list.copy_within(from..next.start, kept);
+        kept += next.start - from;
+        from = next.end;
+    }
+    list.truncate(kept);
+}
+
 impl Drop for Chunk {
     fn drop(&mut self) {
         if let Some(pool) = &self.pool {
@@ -184,6 +220,63 @@ impl Drop for Chunk {
                 take(&mut self.keys),
                 take(&mut self.borders),
             ));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn removed_elements_are_gone_from_every_list_in_use() {
+        let mut seed = 5_u64;
+        let mut random = |below: u32| {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (seed >> 33) as u32 % below
+        };
+        for round in 0..500 {
+            let mut chunk = Chunk::default();
+            let mut kept = Vec::new();
+            let mut gone = Vec::new();
+            let often = [1, 2, 30, 1_000][round % 4];
+            let all = round % 8 < 4;
+            for i in 0..random(60) {
+                let text = format!("<{i}{}>", "x".repeat(random(9) as usize)).into_bytes();
+                let value = random(3).to_string().into_bytes();
+                chunk.bytes.extend_from_slice(&text);
+                let len = text.len() as u32;
+                chunk.entries.push(Entry { len, row: i, newest: NO_LASTMOD, namespaces: 0 });
+                if all {
+                    chunk.keys.push(i.into());
+                    chunk.borders.push(i.into());
+                    chunk.members.push(Member::new(i.into(), 0, b"en").unwrap());
+                    chunk.push_split(&value);
+                }
+                if random(often) == 0 {
+                    gone.push(i);
+                } else {
+                    kept.push((i, text, value));
+                }
+            }
+            chunk.remove(&gone);
+            assert_eq!(chunk.bytes, kept.iter().flat_map(|k| k.1.clone()).collect::<Vec<_>>());
+            assert_eq!(chunk.entries.len(), kept.len());
+            let used = if all { kept.len() } else { 0 };
+            assert_eq!(chunk.keys.len(), used);
+            assert_eq!((chunk.borders.len(), chunk.members.len()), (used, used));
+            for (n, (i, text, value)) in kept.iter().enumerate() {
+                let entry = chunk.entries[n];
+                assert_eq!((entry.row, entry.len as usize), (*i, text.len()));
+                if all {
+                    assert_eq!(chunk.keys[n], u128::from(*i));
+                    assert_eq!(
+                        (chunk.borders[n], chunk.members[n].key),
+                        (u64::from(*i), u128::from(*i))
+                    );
+                    assert_eq!(chunk.split_of(n), value);
+                }
+            }
         }
     }
 }

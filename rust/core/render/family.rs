@@ -75,18 +75,14 @@ impl Families {
         Ok(Families { x_default, max_bytes, ended: Unique::new()?, open: Vec::new() })
     }
 
-    /// Takes a chunk without the entries that `skip` names, and gives the elements that are
-    /// complete. `row` is the number of the chunk's first row, for errors.
-    pub fn push(&mut self, chunk: &Chunk, skip: &[u32], row: u64) -> Result<Arc<Chunk>> {
+    /// Takes a chunk and gives the elements that are complete. `row` is the number of the chunk's
+    /// first row, for errors.
+    pub fn push(&mut self, chunk: &Chunk, row: u64) -> Result<Arc<Chunk>> {
         let mut done = Chunk::default();
-        let mut skip = skip.iter().peekable();
         let mut at = 0;
         for (i, entry) in chunk.entries.iter().enumerate() {
             let bytes = &chunk.bytes[at..at + entry.len as usize];
             at += entry.len as usize;
-            if skip.next_if(|&&s| s as usize == i).is_some() {
-                continue;
-            }
             let member = chunk.members.get(i).copied().unwrap_or_default();
             let begins = self.open.first().is_some_and(|first| first.member.key != member.key);
             if begins {

@@ -81,20 +81,13 @@ impl Borders {
     pub fn push<E>(
         &mut self,
         chunk: &Arc<Chunk>,
-        skip: &[u32],
         emit: &mut impl FnMut(Shard) -> Result<(), E>,
     ) -> Result<(), E> {
-        let mut skip = skip.iter().peekable();
         let mut at = 0;
         let mut from = 0; // where the run at hand begins
-        for (i, (entry, &hash)) in chunk.entries.iter().zip(&chunk.borders).enumerate() {
+        for (entry, &hash) in chunk.entries.iter().zip(&chunk.borders) {
             let start = at;
             at += entry.len as usize;
-            if skip.next_if(|&&s| s as usize == i).is_some() {
-                self.run(chunk, from..start);
-                from = at;
-                continue;
-            }
             while !self.open.is_empty() && !self.fits(entry) {
                 self.run(chunk, from..start);
                 from = start;
@@ -243,15 +236,7 @@ mod tests {
                 let (now, later) = left.split_at(left.len().min(1 + random(60) as usize));
                 left = later;
                 let mut chunk = Chunk::default();
-                let mut skip = Vec::new();
                 for (hash, len, namespaces) in now {
-                    if random(5) == 0 {
-                        skip.push(chunk.entries.len() as u32);
-                        chunk.bytes.extend_from_slice(b"skipped");
-                        let newest = NO_LASTMOD;
-                        chunk.entries.push(Entry { len: 7, row: 0, newest, namespaces: 0 });
-                        chunk.borders.push(0);
-                    }
                     let letter = b'a' + random(26) as u8;
                     chunk.bytes.extend(std::iter::repeat_n(letter, *len as usize));
                     text.extend(std::iter::repeat_n(letter, *len as usize));
@@ -260,7 +245,7 @@ mod tests {
                     chunk.entries.push(entry);
                     chunk.borders.push(*hash);
                 }
-                borders.push(&Arc::new(chunk), &skip, &mut emit).unwrap();
+                borders.push(&Arc::new(chunk), &mut emit).unwrap();
             }
             shards.extend(borders.finish());
             let got: Vec<(usize, u64)> =

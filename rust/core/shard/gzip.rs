@@ -56,8 +56,8 @@ impl Encoder for Libdeflate {
     }
 }
 
-/// Joins what is small, for an encoder that takes a call for each piece: where duplicates were
-/// dropped or spilled rows come back, a shard has thousands of pieces.
+/// Joins what is small, for an encoder that takes a call for each piece: where spilled rows come
+/// back, a shard has thousands of pieces.
 pub struct Joined<'i> {
     pieces: &'i mut dyn Iterator<Item = Piece>,
     next: Option<Piece>,

@@ -32,17 +32,15 @@ impl Packing {
         }
     }
 
-    /// Takes the elements of a chunk, but for those that `skip` names by their ascending indices;
-    /// gives each shard that became complete to `emit`.
+    /// Takes the elements of a chunk; gives each shard that became complete to `emit`.
     pub fn push<E>(
         &mut self,
         chunk: &Arc<Chunk>,
-        skip: &[u32],
         emit: &mut impl FnMut(packer::Shard) -> Result<(), E>,
     ) -> Result<(), E> {
         match self {
-            Packing::Packed(packer) => packer.push(chunk, skip, emit),
-            Packing::Stable(borders) => borders.push(chunk, skip, emit),
+            Packing::Packed(packer) => packer.push(chunk, emit),
+            Packing::Stable(borders) => borders.push(chunk, emit),
         }
     }
 

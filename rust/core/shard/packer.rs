@@ -152,25 +152,16 @@ impl Packer {
         }
     }
 
-    /// Takes the elements of a chunk, but for those that `skip` names by their ascending indices;
-    /// gives each shard that became full to `emit`.
+    /// Takes the elements of a chunk; gives each shard that became full to `emit`.
     pub fn push<E>(
         &mut self,
         chunk: &Arc<Chunk>,
-        skip: &[u32],
         emit: &mut impl FnMut(Shard) -> std::result::Result<(), E>,
     ) -> std::result::Result<(), E> {
-        let mut skip = skip.iter().peekable();
         let mut at = 0;
         let mut from = 0; // where the run at hand begins
-        for (i, entry) in chunk.entries.iter().enumerate() {
+        for entry in &chunk.entries {
             let len = entry.len as usize;
-            if skip.next_if(|&&s| s as usize == i).is_some() {
-                self.run(chunk, from..at);
-                at += len;
-                from = at;
-                continue;
-            }
             let namespaces = self.open.namespaces | entry.namespaces;
             let bytes = self.body + len as u64 + self.limits.frame(namespaces);
             let news = u32::from(entry.namespaces & frame::NEWS != 0);

@@ -56,12 +56,9 @@ struct Form {
     splits: bool,
 }
 
-/// A chunk, and which of its elements to leave out.
-type Part = (Arc<Chunk>, Vec<u32>);
-
 #[derive(Default)]
 struct Run {
-    chunks: Vec<Part>,
+    chunks: Vec<Arc<Chunk>>,
     bytes: usize,
 }
 
@@ -116,10 +113,10 @@ impl<'s> Sorter<'s> {
         Sorter { form, budget, open: Run::default(), gone: 0, runs, sorted, pool, stop }
     }
 
-    /// Takes the elements of a chunk, but for those that `skip` names by their ascending indices.
-    pub fn push(&mut self, chunk: Arc<Chunk>, skip: &[u32]) -> Result<()> {
+    /// Takes the elements of a chunk.
+    pub fn push(&mut self, chunk: Arc<Chunk>) -> Result<()> {
         self.open.bytes += chunk.memory() + chunk.entries.len() * size_of::<Row>();
-        self.open.chunks.push((chunk, skip.to_vec()));
+        self.open.chunks.push(chunk);
         if self.open.bytes > self.budget { self.close() } else { Ok(()) }
     }
 
@@ -170,36 +167,34 @@ impl<'s> Sorter<'s> {
 impl Run {
     /// Its elements in order.
     fn sorted(&self, form: Form) -> Vec<Row> {
-        let mut rows = Vec::with_capacity(self.chunks.iter().map(|c| c.0.entries.len()).sum());
-        for (number, (chunk, skip)) in self.chunks.iter().enumerate() {
-            let mut skip = skip.iter().peekable();
+        let mut rows =
+            Vec::with_capacity(self.chunks.iter().map(|chunk| chunk.entries.len()).sum());
+        for (number, chunk) in self.chunks.iter().enumerate() {
             let mut at = 0;
             for (i, entry) in chunk.entries.iter().enumerate() {
                 let element = &chunk.bytes[at..at + entry.len as usize];
-                if skip.next_if(|&&s| s as usize == i).is_none() {
-                    let loc = &element[form.loc_at..];
-                    let end = memchr::memchr(if form.text { b'\n' } else { b'<' }, loc);
-                    rows.push(Row {
-                        key: 0,
-                        chunk: number as u32,
-                        entry: i as u32,
-                        at: at as u32,
-                        loc: end.unwrap_or(loc.len()) as u32,
-                    });
-                }
+                let loc = &element[form.loc_at..];
+                let end = memchr::memchr(if form.text { b'\n' } else { b'<' }, loc);
+                rows.push(Row {
+                    key: 0,
+                    chunk: number as u32,
+                    entry: i as u32,
+                    at: at as u32,
+                    loc: end.unwrap_or(loc.len()) as u32,
+                });
                 at += element.len();
             }
         }
         sort(&mut rows, |row| {
             let start = row.at as usize + form.loc_at;
-            &self.chunks[row.chunk as usize].0.bytes[start..start + row.loc as usize]
+            &self.chunks[row.chunk as usize].bytes[start..start + row.loc as usize]
         });
         rows
     }
 
     /// What is to be known of an element, its bytes, and its value.
     fn element(&self, row: &Row, form: Form) -> (Head, &[u8], &[u8]) {
-        let chunk = &self.chunks[row.chunk as usize].0;
+        let chunk = &self.chunks[row.chunk as usize];
         let entry = &chunk.entries[row.entry as usize];
         let split = if form.splits { chunk.split_of(row.entry as usize) } else { &[] };
         let head = Head {
@@ -348,15 +343,15 @@ mod tests {
     }
 
     /// Chunks with elements whose locs often agree in long beginnings, or wholly.
-    fn catalog(seed: u64, chunks: usize) -> (Vec<Part>, Vec<Element>) {
+    fn catalog(seed: u64, chunks: usize) -> (Vec<Arc<Chunk>>, Vec<Element>) {
         let mut state = seed;
         let mut random = |below: u64| {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             (state >> 33) % below
         };
-        let (mut all, mut kept) = (Vec::new(), Vec::new());
+        let (mut all, mut elements) = (Vec::new(), Vec::new());
         for number in 0..chunks {
-            let (mut chunk, mut skip) = (Chunk::default(), Vec::new());
+            let mut chunk = Chunk::default();
             for i in 0..random(120) as u32 {
                 let stem = ["a", "/", "!", "a&amp;b", "a&apos;b", "long-long-long-long-long-long-"]
                     [random(6) as usize];
@@ -370,19 +365,15 @@ mod tests {
                 let (border, value) = (random(u64::MAX), random(3).to_string().into_bytes());
                 chunk.borders.push(border);
                 chunk.push_split(&value);
-                if random(10) == 0 {
-                    skip.push(i);
-                } else {
-                    kept.push((text.into_bytes(), newest, border, value));
-                }
+                elements.push((text.into_bytes(), newest, border, value));
             }
-            all.push((Arc::new(chunk), skip));
+            all.push(Arc::new(chunk));
         }
-        (all, kept)
+        (all, elements)
     }
 
     fn sorted(
-        chunks: &[Part],
+        chunks: &[Arc<Chunk>],
         budget: usize,
         stop: &AtomicBool,
         seen: &mut impl FnMut(),
@@ -396,8 +387,8 @@ mod tests {
         let mut got = Vec::new();
         let ended = std::thread::scope(|scope| {
             let mut sorter = Sorter::new(&config, scope, folder.clone(), Pool::default(), stop);
-            for (chunk, skip) in chunks {
-                sorter.push(chunk.clone(), skip)?;
+            for chunk in chunks {
+                sorter.push(chunk.clone())?;
             }
             sorter.finish(&mut |chunk| {
                 seen();

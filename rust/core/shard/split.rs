@@ -64,21 +64,16 @@ impl Splitter {
         }
     }
 
-    /// Takes the elements of a chunk, but for those that `skip` names by their ascending indices.
+    /// Takes the elements of a chunk.
     pub fn push(
         &mut self,
         chunk: &Chunk,
-        skip: &[u32],
         emit: &mut impl FnMut(Shard) -> Result<()>,
     ) -> Result<()> {
-        let mut skip = skip.iter().peekable();
         let mut at = 0;
         for (i, entry) in chunk.entries.iter().enumerate() {
             let bytes = &chunk.bytes[at..at + entry.len as usize];
             at += bytes.len();
-            if skip.next_if(|&&s| s as usize == i).is_some() {
-                continue;
-            }
             let number = match self.by_value.get(chunk.split_of(i)) {
                 Some(&number) => number,
                 None => self.open(chunk.split_of(i))?,
@@ -168,7 +163,7 @@ impl Group {
         }
         let run = Arc::new(take(&mut self.run));
         let mut gone = 0;
-        self.packing.push(&run, &[], &mut |mut shard: Shard| {
+        self.packing.push(&run, &mut |mut shard: Shard| {
             self.shards += 1;
             gone += shard.pieces.iter().map(|piece| piece.as_bytes().len()).sum::<usize>();
             shard.set = Some(self.set.clone());
@@ -213,7 +208,6 @@ mod tests {
             let mut order: Vec<usize> = Vec::new();
             for _ in 0..60 {
                 let mut chunk = Chunk::default();
-                let mut skip = Vec::new();
                 for i in 0..500_u32 {
                     seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
                     let value = (seed >> 33) as usize % 300;
@@ -224,17 +218,13 @@ mod tests {
                     chunk.entries.push(entry);
                     chunk.borders.push(seed);
                     chunk.push_split(value.to_string().as_bytes());
-                    if (seed >> 20).is_multiple_of(9) {
-                        skip.push(i);
-                        continue;
-                    }
                     let place = order.iter().position(|&v| v == value).unwrap_or_else(|| {
                         order.push(value);
                         order.len() - 1
                     });
                     wanted[place].extend_from_slice(element.as_bytes());
                 }
-                splitter.push(&chunk, &skip, &mut emit).unwrap();
+                splitter.push(&chunk, &mut emit).unwrap();
             }
             let sets = splitter.finish(&mut emit).unwrap();
             assert_eq!(sets.iter().map(|set| set.shards).sum::<usize>(), shards);
