@@ -15,10 +15,8 @@ use crate::error::Result;
 use crate::simd::prefetch;
 
 const PARTITIONS: usize = 1 << 10;
-/// Buckets of a new partition: one to two times as many, so that partitions do not grow all at once.
-const FIRST: usize = 16;
-/// Buckets of a block.
-const BLOCK: usize = 256;
+/// Buckets of a new partition.
+const FIRST: usize = 8;
 /// Keys of a bucket.
 const KEYS: usize = 6;
 /// How many keys memory is asked for at once, while those before are looked up, so that all their
@@ -64,12 +62,9 @@ impl Seen {
 }
 
 /// A table in which a key stands in its home or, where that is full, in one of the next buckets.
-///
-/// It grows by blocks that stay where they are: whatever is given back costs page faults anew.
 #[derive(Default)]
 struct Partition {
-    blocks: Vec<Vec<Bucket>>,
-    buckets: usize,
+    buckets: Vec<Bucket>,
     used: usize,
 }
 
@@ -110,7 +105,7 @@ impl Unique {
             let number = partition(hash);
             let partition = &mut self.partitions[number];
             if partition.is_full() {
-                partition.grow(FIRST + number % FIRST, &mut self.old);
+                partition.grow(FIRST, &mut self.old);
             }
             if !partition.insert(key(hash)) {
                 known.push(i as u32);
@@ -121,13 +116,11 @@ impl Unique {
     /// Asks for the memory where the hashes of a group are or will be.
     fn fetch(&self, hashes: &[u128], from: usize) {
         for &hash in hashes.iter().skip(from).take(GROUP) {
-            let partition = &self.partitions[partition(hash)];
-            let home = home(key(hash), partition.buckets);
+            let buckets = &self.partitions[partition(hash)].buckets;
+            let at = home(key(hash), buckets.len());
+            buckets.get(at).inspect(|bucket| prefetch(*bucket));
             // often that one is full
-            for at in [home, home + 1] {
-                let block = partition.blocks.get(at / BLOCK);
-                block.and_then(|block| block.get(at % BLOCK)).inspect(|bucket| prefetch(*bucket));
-            }
+            buckets.get(at + 1).inspect(|bucket| prefetch(*bucket));
         }
     }
 }
@@ -144,25 +137,24 @@ fn key(hash: u128) -> Key {
 /// Where a key belongs; in a table of twice the size at twice the place, so that growing goes
 /// through both in order.
 fn home(key: Key, buckets: usize) -> usize {
-    (u128::from(key.0) * buckets as u128 >> 64) as usize
+    ((u128::from(key.0) * buckets as u128) >> 64) as usize
 }
 
 impl Partition {
     /// At 4/5: a new key looks at two buckets then on average, at 6/7 at four.
     #[inline]
     fn is_full(&self) -> bool {
-        self.used * 5 >= self.buckets * KEYS * 4
+        self.used * 5 >= self.buckets.len() * KEYS * 4
     }
 
     #[inline]
     fn insert(&mut self, key: Key) -> bool {
-        let mut at = home(key, self.buckets);
+        let mut at = home(key, self.buckets.len());
         loop {
-            let bucket = &mut self.blocks[at / BLOCK][at % BLOCK];
-            if bucket.holds(key) {
+            if self.buckets[at].holds(key) {
                 return false;
             }
-            if bucket.push(key) {
+            if self.buckets[at].push(key) {
                 self.used += 1;
                 return true;
             }
@@ -171,30 +163,18 @@ impl Partition {
     }
 
     fn after(&self, at: usize) -> usize {
-        if at + 1 == self.buckets { 0 } else { at + 1 }
+        if at + 1 == self.buckets.len() { 0 } else { at + 1 }
     }
 
-    /// To twice its size; the first is `first`.
     #[cold]
     fn grow(&mut self, first: usize, old: &mut Vec<Bucket>) {
-        old.clear();
-        for block in &mut self.blocks {
-            old.extend_from_slice(block);
-            block.fill(Bucket::default());
-        }
-        self.buckets = match self.buckets {
-            0 => first,
-            few if few * 2 <= BLOCK => few * 2,
-            many => (many * 2).next_multiple_of(BLOCK),
-        };
-        self.blocks.resize_with(self.buckets.div_ceil(BLOCK), Vec::new);
-        for block in &mut self.blocks {
-            block.resize(self.buckets.min(BLOCK), Bucket::default());
-        }
+        old.clone_from(&self.buckets);
+        self.buckets.fill(Bucket::default());
+        self.buckets.resize((old.len() * 2).max(first), Bucket::default());
         for bucket in old {
             for key in bucket.keys() {
-                let mut at = home(key, self.buckets);
-                while !self.blocks[at / BLOCK][at % BLOCK].push(key) {
+                let mut at = home(key, self.buckets.len());
+                while !self.buckets[at].push(key) {
                     at = self.after(at);
                 }
             }

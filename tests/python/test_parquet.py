@@ -271,4 +271,4 @@ def test_damaged_bytes(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_damaged_bytes_many_times(tmp_path: Path) -> None:
-    _many(1_000, 10_000, tmp_path)
+    _many(1_000, 4_000, tmp_path)
