@@ -116,7 +116,8 @@ def _common_prefix(one: bytes, other: bytes) -> int:
 def _common_suffix(one: bytes, other: bytes, most: int) -> int:
     """How many bytes, of at most ``most``, two texts end with alike.
 
-    Without turning them round first, which goes byte by byte: 24 ms of 30 for two files of 6 MB.
+    Without turning them round first, which goes byte by byte: that took 30 ms for two files of
+    6 MB, where this and all else here take 6.
     """
     low, high = 0, most
     while low < high:
