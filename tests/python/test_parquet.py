@@ -243,7 +243,7 @@ def damaged(seed: int, tmp_path: Path) -> str:
         whole[at] = dice.choice([0, 1, 0x7F, 0x80, 0xFF, whole[at] ^ (1 << dice.randrange(8))])
     path.write_bytes(whole)
     try:
-        package.build(
+        report = package.build(
             path, site=SITE, out=out, loc_template=all_of(table()), image=["images"],
             where=["yes=true", "i8!=3", "large!=l2"], max_rejects=400, threads=threads,
         )  # fmt: skip
@@ -252,6 +252,7 @@ def damaged(seed: int, tmp_path: Path) -> str:
         return error.code
     finally:
         path.unlink()
+    assert report.rows == 400  # all of them, whatever their values, or an error
     return "built"
 
 

@@ -161,7 +161,7 @@ impl Opened {
             let more = u64::try_from(group.num_rows()).unwrap_or(0);
             if options.filters.iter().any(|filter| left_out(filter, metadata, group)) {
                 match self.steps.back_mut() {
-                    Some(Step::Skip(rows)) => *rows += more,
+                    Some(Step::Skip(rows)) => *rows = rows.saturating_add(more),
                     _ => self.steps.push_back(Step::Skip(more)),
                 }
                 continue;
@@ -190,7 +190,7 @@ impl Opened {
         loop {
             self.decode_ahead(threads)?;
             let batch = match self.decoding.front_mut() {
-                None => return Ok(None),
+                None => return self.whole().map(|()| None),
                 Some(Decoding::Here(reader)) => {
                     reader.next().transpose().map_err(|e| damaged(&e))?
                 }
@@ -198,7 +198,7 @@ impl Opened {
                 Some(Decoding::Skip(rows)) => {
                     let rows = *rows;
                     self.decoding.pop_front();
-                    self.done += rows;
+                    self.done = self.done.saturating_add(rows);
                     return Ok(Some(Batch::Skipped(rows)));
                 }
             };
@@ -210,6 +210,21 @@ impl Opened {
                 None => drop(self.decoding.pop_front()),
             }
         }
+    }
+
+    /// Whether as many rows were given out as the file promises, in all its row groups and as a
+    /// whole: where a column ends early, or a thread did, no row may be lost in silence.
+    fn whole(&self) -> Result<()> {
+        let metadata = self.part.metadata.metadata();
+        let groups: i128 = metadata.row_groups().iter().map(|g| i128::from(g.num_rows())).sum();
+        let promised = i128::from(metadata.file_metadata().num_rows());
+        if groups == promised && promised == i128::from(self.done) {
+            return Ok(());
+        }
+        let found = self.done;
+        Err(damaged(&format!(
+            "{found} rows where its directory says {promised}, {groups} in groups"
+        )))
     }
 
     /// Begins as many steps as there are threads and as memory allows; one in any case.
