@@ -24,13 +24,12 @@ import json
 import os
 import re
 import shutil
-import signal
-import threading
 from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from .errors import PublishError
+from .signals import undisturbed
 
 MANIFEST = "manifest.json"
 JOURNAL = "publish.json"
@@ -218,7 +217,7 @@ class Publication:
         folders = {inside(self.out, path).parent for path in moves}
         for folder in folders:
             folder.mkdir(parents=True, exist_ok=True)
-        with _undisturbed():
+        with undisturbed():
             for path in moves:
                 with contextlib.suppress(FileNotFoundError):  # moved before the kill
                     inside(self.staging, path).replace(inside(self.out, path))
@@ -362,27 +361,6 @@ def sync_folder(folder: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
-
-
-@contextlib.contextmanager
-def _undisturbed() -> Iterator[None]:
-    """Holds back SIGINT and SIGTERM for the milliseconds that the renames take."""
-    if threading.current_thread() is not threading.main_thread():
-        yield  # Python's handlers run in the main thread only
-        return
-    # a mask of this thread would not do: another thread takes the signal, this one the exception
-    came: list[int] = []
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-    held = [number for number, handler in before.items() if handler is not None]
-    for number in held:
-        signal.signal(number, lambda number, _: came.append(number))
-    try:
-        yield
-    finally:
-        for number in held:
-            signal.signal(number, before[number])
-        for late in came[:1]:
-            signal.raise_signal(late)
 
 
 @contextlib.contextmanager

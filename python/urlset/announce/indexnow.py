@@ -13,6 +13,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from ..errors import AnnounceError, ConfigError, PublishError
+from ..signals import undisturbed
 from .address import check_page, host_of
 from .http import JSON, Again, Answer, Http, Request, Stopped, retry_after
 from .journal import Journal
@@ -149,7 +150,8 @@ class _Sender:
                         self._settle(under_way, wait(under_way, return_when=FIRST_COMPLETED).done)
                     tally = self._tallies[host]
                     if tally.error is None and self._failed is None:
-                        under_way[pool.submit(self._send, host, urls)] = (host, urls)
+                        with undisturbed():  # or what is sent is not known to be under way
+                            under_way[pool.submit(self._send, host, urls)] = (host, urls)
                 while under_way:
                     self._settle(under_way, wait(under_way, return_when=FIRST_COMPLETED).done)
             except BaseException:
@@ -208,23 +210,24 @@ class _Sender:
         self, under_way: dict[Future[int], tuple[str, list[str]]], done: set[Future[int]]
     ) -> None:
         for future in done:
-            host, urls = under_way.pop(future)
-            tally = self._tallies[host]
-            tally.requests += 1
-            try:
-                future.result()
-            except Stopped:
-                continue
-            except AnnounceError as error:
-                tally.error = tally.error or error
-                if error.code in (
-                    "indexnow.throttled", "indexnow.unanswered", "indexnow.redirect"
-                ):  # fmt: skip
-                    self._failed = self._failed or error
-                continue
-            self._journal.record(urls)
-            tally.accepted += len(urls)
-            self._session.notify(f"indexnow: {tally.accepted:,} URLs of {host} accepted")
+            with undisturbed():  # or what was accepted would not be in the journal
+                self._judge(future, *under_way.pop(future))
+
+    def _judge(self, future: Future[int], host: str, urls: list[str]) -> None:
+        tally = self._tallies[host]
+        tally.requests += 1
+        try:
+            future.result()
+        except Stopped:
+            return
+        except AnnounceError as error:
+            tally.error = tally.error or error
+            if error.code in ("indexnow.throttled", "indexnow.unanswered", "indexnow.redirect"):
+                self._failed = self._failed or error
+            return
+        self._journal.record(urls)
+        tally.accepted += len(urls)
+        self._session.notify(f"indexnow: {tally.accepted:,} URLs of {host} accepted")
 
     def plan(self) -> None:
         """A dry run: show the requests."""

@@ -7,9 +7,11 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import urlset
+from urlset.announce.journal import Journal
 
 from .conftest import (
     Reply,
@@ -146,6 +148,38 @@ def test_an_interrupt_leaves_the_journal_true(site, engine, tmp_path, sign, stat
     twice = len(set(first) & set(second))
     # after a kill only what was under way, and so never accepted in our knowledge, comes again
     assert twice <= (40_000 if sign == signal.SIGKILL else 0)
+
+
+@pytest.mark.parametrize("when", ["sent", "recorded"])
+def test_an_interrupt_between_two_steps(site, engine, tmp_path, monkeypatch, when):
+    """Between a request and its being known, and between its answer and the journal."""
+    urls = write_list(tmp_path / "u.txt", [page(i) for i in range(100_000)])
+    engine.says(Reply(200, delay=0.05))
+    count = 0
+    owner, name = (ThreadPoolExecutor, "submit") if when == "sent" else (Journal, "record")
+    real = getattr(owner, name)
+
+    def stopped(self, *arguments):
+        nonlocal count
+        count += 1
+        if when == "recorded" and count == 2:
+            signal.raise_signal(signal.SIGINT)
+        result = real(self, *arguments)
+        if when == "sent" and count == 2:
+            while len(engine.asked) < 2:
+                time.sleep(0.01)
+            signal.raise_signal(signal.SIGINT)
+        return result
+
+    with monkeypatch.context() as patch:
+        patch.setattr(owner, name, stopped)
+        with pytest.raises(KeyboardInterrupt):
+            tell(site, engine, urls)
+    first = sent(engine)
+    assert 0 < len(first) < 100_000
+    engine.asked.clear()
+    assert tell(site, engine, urls).ok
+    assert sorted(first + sent(engine)) == [page(i) for i in range(100_000)]
 
 
 def test_an_interrupt_while_waiting(site, engine, tmp_path):

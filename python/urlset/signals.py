@@ -1,0 +1,29 @@
+"""SIGINT and SIGTERM, held back where two steps belong together."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import threading
+from collections.abc import Iterator
+
+
+@contextlib.contextmanager
+def undisturbed() -> Iterator[None]:
+    """Holds back SIGINT and SIGTERM for the milliseconds that the block takes."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # Python's handlers run in the main thread only
+        return
+    # a mask of this thread would not do: another thread takes the signal, this one the exception
+    came: list[int] = []
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    held = [number for number, handler in before.items() if handler is not None]
+    try:
+        for number in held:
+            signal.signal(number, lambda number, _: came.append(number))
+        yield
+    finally:
+        for number in held:
+            signal.signal(number, before[number])
+        for late in came[:1]:
+            signal.raise_signal(late)
