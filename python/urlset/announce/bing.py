@@ -12,6 +12,7 @@ from typing import Any
 from urllib.parse import quote, urlsplit
 
 from ..errors import AnnounceError
+from ..signals import undisturbed
 from .address import check_page, host_of, origin_of
 from .http import JSON, Again, Answer, Http, Request, Stopped, retry_after
 from .journal import Journal
@@ -165,9 +166,10 @@ def _submit_urls(session: Session, bing: Bing, spool: Spool, journal: Journal, h
         quota = _quota(bing.call(bing.quota()))
         while batch := list(islice(fresh, min(BATCH, quota - sent))):
             bing.call(bing.submit_urls(batch))
-            journal.record(batch)
-            sent += len(batch)
-            requests += 1
+            with undisturbed():  # or the journal and the report would not agree
+                journal.record(batch)
+                sent += len(batch)
+                requests += 1
     except AnnounceError as found:
         error = found
     except (KeyboardInterrupt, Stopped):
