@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from .errors import InputError, PublishError
@@ -57,6 +56,9 @@ def stage_feed(
         for shard in new["shards"]
         if shard["path"] in changed
     ]
+    # not at the start: most builds have no feed
+    from tempfile import TemporaryDirectory
+
     try:
         with writing(publication.staging), TemporaryDirectory(dir=publication.staging) as folder:
             if new["layout"] == "stable":

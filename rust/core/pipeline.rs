@@ -321,6 +321,7 @@ impl Worker<'_> {
                 (None, End::Clean)
             }
         };
+        chunk.sum_up();
         self.progress.rows.fetch_add(chunk.rows, Ordering::Relaxed);
         let rendered = Rendered { input: work.input, chunk, block, end };
         let _ = self.events.send((work.seq, Event::Rendered(Box::new(rendered))));

@@ -76,22 +76,30 @@ pub fn prefetch<T>(line: &T) {
     let _ = line;
 }
 
+/// What a text has besides what parts CSV; to see it there costs next to nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Text {
+    /// Only ASCII.
+    pub ascii: bool,
+    /// A NUL.
+    pub nul: bool,
+}
+
 /// For each 64 bytes of `text` a word whose bits mark `delimiter`, `"`, LF and CR.
-pub fn csv_masks(text: &[u8], delimiter: u8, masks: &mut Vec<u64>) {
+pub fn csv_masks(text: &[u8], delimiter: u8, masks: &mut Vec<u64>) -> Text {
     masks.clear();
     masks.reserve(text.len() / 64 + 1);
-    let whole = text.len() / 64 * 64;
+    let mut seen = Text { ascii: true, nul: false };
+    let mut done = 0;
     #[cfg(target_arch = "x86_64")]
     if std::arch::is_x86_feature_detected!("avx2") {
+        done = text.len() / 64 * 64;
         // SAFETY: the line above saw that this CPU has AVX2.
-        unsafe { avx2::csv_masks(&text[..whole], delimiter, masks) };
+        seen = unsafe { avx2::csv_masks(&text[..done], delimiter, masks) };
     }
-    if masks.is_empty() {
-        masks.extend(text[..whole].chunks_exact(64).map(|chunk| csv_mask(chunk, delimiter)));
-    }
-    if whole < text.len() {
-        masks.push(csv_mask(&text[whole..], delimiter));
-    }
+    let rest = &text[done..];
+    masks.extend(rest.chunks(64).map(|chunk| csv_mask(chunk, delimiter)));
+    Text { ascii: seen.ascii && rest.is_ascii(), nul: seen.nul || rest.contains(&0) }
 }
 
 /// The mask of at most 64 bytes.
@@ -103,7 +111,8 @@ fn csv_mask(chunk: &[u8], delimiter: u8) -> u64 {
 
 #[cfg(target_arch = "x86_64")]
 mod avx2 {
-    use super::AsciiSet;
+    use super::{AsciiSet, Text};
+    use crate::UNCHECKED;
     use std::arch::x86_64::*;
 
     /// By high nibble: the bit that stands for it; 0 from 0x8 on.
@@ -161,21 +170,31 @@ mod avx2 {
 
     /// [`super::csv_masks`] of a text whose length is a multiple of 64.
     #[target_feature(enable = "avx2")]
-    pub fn csv_masks(text: &[u8], delimiter: u8, masks: &mut Vec<u64>) {
-        let all = |c: u8| _mm256_set1_epi8(c.cast_signed());
-        let (delimiter, quote, lf, cr) = (all(delimiter), all(b'"'), all(b'\n'), all(b'\r'));
-        let half = |bytes: &[u8; 32]| {
+    pub fn csv_masks(text: &[u8], delimiter: u8, masks: &mut Vec<u64>) -> Text {
+        // `"`, LF and CR differ in their low nibbles: looked up by its own, a byte finds the one
+        // that it may be. The others find a byte of another nibble; from 0x80 on all find 0.
+        let found = _mm256_broadcastsi128_si256(_mm_setr_epi8(
+            1, 0, 0x22, 0, 0, 0, 0, 0, 0, 0, 0x0a, 0, 0, 0x0d, 0, 0,
+        ));
+        let delimiter = _mm256_set1_epi8(delimiter.cast_signed());
+        let (mut least, mut all) = (_mm256_set1_epi8(-1), _mm256_setzero_si256());
+        let mut half = |bytes: &[u8; 32]| {
             // SAFETY: 32 bytes are there; loadu asks for no alignment.
             let block = unsafe { _mm256_loadu_si256(bytes.as_ptr().cast()) };
-            let is = |c| _mm256_cmpeq_epi8(block, c);
+            if !UNCHECKED {
+                least = _mm256_min_epu8(least, block);
+                all = _mm256_or_si256(all, block);
+            }
             let hits = _mm256_or_si256(
-                _mm256_or_si256(is(delimiter), is(quote)),
-                _mm256_or_si256(is(lf), is(cr)),
+                _mm256_cmpeq_epi8(_mm256_shuffle_epi8(found, block), block),
+                _mm256_cmpeq_epi8(delimiter, block),
             );
             u64::from(_mm256_movemask_epi8(hits).cast_unsigned())
         };
         let pairs = text.as_chunks::<32>().0.as_chunks::<2>().0;
         masks.extend(pairs.iter().map(|[low, high]| half(low) | half(high) << 32));
+        let nuls = _mm256_cmpeq_epi8(least, _mm256_setzero_si256());
+        Text { ascii: _mm256_movemask_epi8(all) == 0, nul: _mm256_movemask_epi8(nuls) != 0 }
     }
 
     /// A bit for each byte of the block that is (`MEMBER`) or is not of the set.
@@ -263,12 +282,37 @@ mod tests {
                 for to in [from, from + 1, from + 63, from + 64, from + 65, from + 200, 1000] {
                     let text = &text[from..to];
                     let mut masks = Vec::new();
-                    csv_masks(text, delimiter, &mut masks);
+                    let seen = csv_masks(text, delimiter, &mut masks);
+                    assert_eq!(seen, Text { ascii: !text.contains(&0xff), nul: false });
                     assert_eq!(masks.len(), text.len().div_ceil(64));
                     for (i, &c) in text.iter().enumerate() {
                         let marked = (masks[i / 64] >> (i % 64)) & 1 == 1;
                         assert_eq!(marked, c == delimiter || b"\"\n\r".contains(&c));
                     }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn csv_masks_at_every_byte_value_and_place() {
+        for filler in [b'a', b'\n'] {
+            for len in [1, 31, 32, 63, 64, 65, 130] {
+                let mut text = vec![filler; len];
+                for at in 0..len {
+                    for value in 0..=255 {
+                        text[at] = value;
+                        let mut masks = Vec::new();
+                        let seen = csv_masks(&text, b';', &mut masks);
+                        let expected = Text { ascii: value < 0x80, nul: value == 0 };
+                        assert_eq!(seen, expected, "{value} at {at} of {len}");
+                        let marked = (masks[at / 64] >> (at % 64)) & 1 == 1;
+                        assert_eq!(marked, b"\"\n\r;".contains(&value), "{value} at {at} of {len}");
+                        let other = masks.iter().map(|mask| mask.count_ones()).sum::<u32>();
+                        let others = if filler == b'\n' { len as u32 - 1 } else { 0 };
+                        assert_eq!(other - u32::from(marked), others);
+                    }
+                    text[at] = filler;
                 }
             }
         }

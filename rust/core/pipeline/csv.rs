@@ -29,10 +29,9 @@ pub(super) fn render_csv(
     chunk: &mut Chunk,
 ) -> End {
     let text = &block.text[..];
-    csv_masks(text, block.format.delimiter, masks);
+    let seen = csv_masks(text, block.format.delimiter, masks);
     // the whole block at once; rows singly only where it is not clean
-    let clean = UNCHECKED
-        || (simdutf8::basic::from_utf8(text).is_ok() && memchr::memchr(0, text).is_none());
+    let clean = UNCHECKED || !seen.nul && (seen.ascii || simdutf8::basic::from_utf8(text).is_ok());
     let mut spans = vec![Span::default(); plan.columns.len()];
     let mut scanner = Scanner::new(text, masks, &block.format);
     let mut number = 0;

@@ -105,12 +105,12 @@ impl Folder {
             && (self.any_host || address.host.eq_ignore_ascii_case(host))
     }
 
-    /// Whether a percent-encoded path (a query may follow) is inside. The path
+    /// Whether a percent-encoded path (a query may follow) is inside; an empty one is `/`. The path
     /// of the folder has no `?`, so a match never reaches into the query.
     #[inline]
     pub(super) fn holds_path(&self, path: &[u8]) -> bool {
         let folder = self.address.path.as_bytes();
-        path.starts_with(folder) || folder == b"/" && !path.starts_with(b"/")
+        folder == b"/" || path.starts_with(folder)
     }
 }
 

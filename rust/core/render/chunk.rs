@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex};
 
 use super::family::Member;
 use super::lastmod::Order;
+use crate::shard::frame;
 
 /// No lastmod, in [`Entry::newest`].
 pub const NO_LASTMOD: Order = Order::MIN;
@@ -23,6 +24,17 @@ pub struct Entry {
     pub newest: Order,
     /// The extension namespaces that it uses, a bit each.
     pub namespaces: u8,
+}
+
+/// What all entries of a chunk come to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sum {
+    /// The namespaces that any of them uses.
+    pub namespaces: u8,
+    /// How many are news.
+    pub news: u32,
+    /// The newest lastmod.
+    pub newest: Order,
 }
 
 /// A row that becomes no URL.
@@ -53,6 +65,8 @@ pub struct Chunk {
     pub bytes: Vec<u8>,
     /// One entry an element, in the order of the rows.
     pub entries: Vec<Entry>,
+    /// What they come to, where [`Chunk::sum_up`] was called since they last changed.
+    pub sum: Option<Sum>,
     /// For each entry the keyed 128-bit hash of its loc, where duplicates or borders need it.
     pub keys: Vec<u128>,
     /// For each entry what its family needs to know, where rows are members of families.
@@ -156,8 +170,24 @@ impl Chunk {
         }
     }
 
+    /// Sums the entries up, where they are still in the cache of who made them: the one that packs
+    /// would wait for each of them (measured: 8 ns a row).
+    pub fn sum_up(&mut self) {
+        let mut sum = Sum { namespaces: 0, news: 0, newest: NO_LASTMOD };
+        for entry in &self.entries {
+            sum.namespaces |= entry.namespaces;
+            sum.news += u32::from(entry.namespaces & frame::NEWS != 0);
+            sum.newest = sum.newest.max(entry.newest);
+        }
+        self.sum = Some(sum);
+    }
+
     /// Takes elements out: those with the ascending indices `gone`.
     pub fn remove(&mut self, gone: &[u32]) {
+        if gone.is_empty() {
+            return;
+        }
+        self.sum = None;
         let indices = || gone.iter().map(|&index| index as usize..index as usize + 1);
         let (mut entries, mut at) = (self.entries.iter(), 0);
         let spans: Vec<_> = indices()

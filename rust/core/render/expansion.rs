@@ -8,15 +8,10 @@ use crate::config::MAX_BYTES;
 use crate::shard::frame;
 
 impl Renderer<'_> {
-    /// Makes entries of the alternates of the row whose element begins at `start`: the same
-    /// element with another loc.
-    pub(super) fn expand(
-        &mut self,
-        start: usize,
-        element: &Element,
-        entry: Entry,
-        chunk: &mut Chunk,
-    ) {
+    /// Makes entries of the alternates of the row whose element begins at `start`, and whose entry
+    /// is the last: the same element with another loc.
+    pub(super) fn expand(&mut self, start: usize, element: &Element, chunk: &mut Chunk) {
+        let Some(&entry) = chunk.entries.last() else { return };
         let loc = chunk.bytes[element.loc.clone()].to_vec();
         let tail = chunk.bytes[element.loc.end..].to_vec();
         let frame = frame::length(entry.namespaces);

@@ -316,8 +316,9 @@ pub fn canonical(text: &[u8], zoneless: bool, out: &mut [u8; 20]) -> Option<(usi
     }
     let year = u32::from(y0) * 1000 + u32::from(y1) * 100 + u32::from(y2) * 10 + u32::from(y3);
     let (month, day) = (u32::from(m0 * 10 + m1), u32::from(d0 * 10 + d1));
-    // the last days of a month are the calendar's business
-    if year == 0 || !(1..=12).contains(&month) || !(1..=28).contains(&day) {
+    // a leap day is the calendar's business
+    const LAST: [u32; 13] = [0, 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
+    if year == 0 || day == 0 || day > LAST.get(month as usize).copied().unwrap_or(0) {
         return None;
     }
     let date_order = i64::from(year * 10_000 + month * 100 + day) * 1_000_000;

@@ -20,6 +20,7 @@ pub mod loc;
 mod mapped;
 mod news;
 pub mod plan;
+mod prefix;
 pub mod priority;
 pub mod row;
 mod split;

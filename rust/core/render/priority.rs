@@ -3,53 +3,56 @@
 //! The range is checked on the value itself, before rounding: 1.04 is not 1.0.
 //! Rounding is half up from the shortest decimal form of the value, so that a
 //! text, a decimal and a float that a person would write alike give the same
-//! bytes. Every function appends and says true, or says false and appends nothing.
+//! bytes.
 
 use super::class::trim;
 use std::fmt::Write;
 
+/// A priority as it is written: `0.0` to `1.0`.
+pub type Priority = [u8; 3];
+
 /// From text: digits with an optional point and an optional leading `+`,
 /// blanks at the ends ignored. No exponent, no comma, no minus.
-pub fn write_text(text: &[u8], out: &mut Vec<u8>) -> bool {
+pub fn from_text(text: &[u8]) -> Option<Priority> {
     let text = trim(text);
-    write_digits(text.strip_prefix(b"+").unwrap_or(text), out)
+    from_digits(text.strip_prefix(b"+").unwrap_or(text))
 }
 
 /// From a double.
-pub fn write_f64(value: f64, out: &mut Vec<u8>) -> bool {
+pub fn from_f64(value: f64) -> Option<Priority> {
     if !(0.0..=1.0).contains(&value) {
-        return false;
+        return None;
     }
     // Division rounds to the nearest: equal means that the shortest form has two decimals.
     let hundredths = (value * 100.0).round();
     if hundredths / 100.0 == value {
-        return write_tenths((hundredths as u8 + 5) / 10, out);
+        return Some(tenths((hundredths as u8 + 5) / 10));
     }
-    write_shortest(value, value < 0.01, out)
+    from_shortest(value, value < 0.01)
 }
 
 /// From a float: its own shortest form counts, not that of the double it equals.
-pub fn write_f32(value: f32, out: &mut Vec<u8>) -> bool {
+pub fn from_f32(value: f32) -> Option<Priority> {
     if !(0.0..=1.0).contains(&value) {
-        return false;
+        return None;
     }
     // Division rounds to the nearest: equal means that the shortest form has two decimals.
     let hundredths = (value * 100.0).round();
     if hundredths / 100.0 == value {
-        return write_tenths((hundredths as u8 + 5) / 10, out);
+        return Some(tenths((hundredths as u8 + 5) / 10));
     }
-    write_shortest(value, value < 0.01, out)
+    from_shortest(value, value < 0.01)
 }
 
 /// From a decimal, `unscaled` × 10^-`scale`.
-pub fn write_decimal(unscaled: i128, scale: i8, out: &mut Vec<u8>) -> bool {
+pub fn from_decimal(unscaled: i128, scale: i8) -> Option<Priority> {
     let hundredths = match (unscaled, scale) {
         (0, _) => 0,
-        (..0, _) => return false,
+        (..0, _) => return None,
         (1, 0) => 100,
-        (_, ..=0) => return false,
+        (_, ..=0) => return None,
         (1..=10, 1) => unscaled * 10,
-        (_, 1) => return false,
+        (_, 1) => return None,
         // 10^39 and above is more than any i128: the value is below 1.
         (_, 41..) => 0,
         _ => {
@@ -58,28 +61,28 @@ pub fn write_decimal(unscaled: i128, scale: i8, out: &mut Vec<u8>) -> bool {
             if unscaled / one_hundredth > 100
                 || unscaled / one_hundredth == 100 && unscaled % one_hundredth != 0
             {
-                return false;
+                return None;
             }
             unscaled / one_hundredth
         }
     };
-    write_tenths(((hundredths + 5) / 10) as u8, out)
+    Some(tenths(((hundredths + 5) / 10) as u8))
 }
 
 /// From an integer: 0 or 1.
-pub fn write_int(value: i64, out: &mut Vec<u8>) -> bool {
-    matches!(value, 0 | 1) && write_tenths(value as u8 * 10, out)
+pub fn from_int(value: i64) -> Option<Priority> {
+    matches!(value, 0 | 1).then(|| tenths(value as u8 * 10))
 }
 
 /// From a float in range; `Display` gives the shortest decimal form that reads
 /// back as the same float, never with an exponent.
-fn write_shortest(value: impl std::fmt::Display, tiny: bool, out: &mut Vec<u8>) -> bool {
+fn from_shortest(value: impl std::fmt::Display, tiny: bool) -> Option<Priority> {
     let mut digits = Digits { bytes: [0; 24], len: 0 };
     // What is tiny rounds to 0 but has up to 325 digits.
     if tiny || write!(digits, "{value}").is_err() {
-        return tiny && write_tenths(0, out);
+        return tiny.then(|| tenths(0));
     }
-    write_digits(&digits.bytes[..digits.len], out)
+    from_digits(&digits.bytes[..digits.len])
 }
 
 /// Room for the digits of a float from 0.01 to 1: at most 2 and 1 + 17 digits.
@@ -98,7 +101,7 @@ impl Write for Digits {
 }
 
 /// `1`, `1.`, `.5`, `0.25`: digits with at most one point among or around them.
-fn write_digits(text: &[u8], out: &mut Vec<u8>) -> bool {
+fn from_digits(text: &[u8]) -> Option<Priority> {
     let (whole, fraction) = match memchr::memchr(b'.', text) {
         Some(point) => (&text[..point], &text[point + 1..]),
         None => (text, &text[text.len()..]),
@@ -106,19 +109,18 @@ fn write_digits(text: &[u8], out: &mut Vec<u8>) -> bool {
     if whole.is_empty() && fraction.is_empty()
         || !whole.iter().chain(fraction).all(u8::is_ascii_digit)
     {
-        return false;
+        return None;
     }
     let digit = |at: usize| fraction.get(at).map_or(0, |digit| digit - b'0');
     match whole.iter().position(|&digit| digit != b'0').map(|first| &whole[first..]) {
-        None => write_tenths(digit(0) + u8::from(digit(1) >= 5), out),
-        Some(b"1") if fraction.iter().all(|&digit| digit == b'0') => write_tenths(10, out),
-        Some(_) => false,
+        None => Some(tenths(digit(0) + u8::from(digit(1) >= 5))),
+        Some(b"1") if fraction.iter().all(|&digit| digit == b'0') => Some(tenths(10)),
+        Some(_) => None,
     }
 }
 
-fn write_tenths(tenths: u8, out: &mut Vec<u8>) -> bool {
-    out.extend_from_slice(&[b'0' + tenths / 10, b'.', b'0' + tenths % 10]);
-    true
+fn tenths(tenths: u8) -> Priority {
+    [b'0' + tenths / 10, b'.', b'0' + tenths % 10]
 }
 
 #[cfg(test)]
@@ -126,14 +128,11 @@ mod tests {
     use super::*;
 
     fn text(value: &str) -> Option<String> {
-        written(|out| write_text(value.as_bytes(), out))
+        form(from_text(value.as_bytes()))
     }
 
-    fn written(write: impl FnOnce(&mut Vec<u8>) -> bool) -> Option<String> {
-        let mut out = Vec::new();
-        let good = write(&mut out);
-        assert_eq!(good, !out.is_empty());
-        good.then(|| String::from_utf8(out).unwrap())
+    fn form(priority: Option<Priority>) -> Option<String> {
+        priority.map(|text| String::from_utf8(text.to_vec()).unwrap())
     }
 
     #[test]
@@ -191,7 +190,7 @@ mod tests {
 
     #[test]
     fn floats() {
-        let double = |value| written(|out| write_f64(value, out));
+        let double = |value| form(from_f64(value));
         for (value, form) in [
             (0.0, "0.0"),
             (-0.0, "0.0"),
@@ -213,7 +212,7 @@ mod tests {
         for value in [f64::NAN, f64::INFINITY, -0.1, -5e-324, 1.0_f64.next_up(), 1.04] {
             assert_eq!(double(value), None, "{value}");
         }
-        let single = |value| written(|out| write_f32(value, out));
+        let single = |value| form(from_f32(value));
         for (value, form) in
             [(0.15_f32, "0.2"), (0.85, "0.9"), (0.3, "0.3"), (1e-45, "0.0"), (1.0, "1.0")]
         {
@@ -227,20 +226,20 @@ mod tests {
     fn all_hundredths_and_their_neighbours() {
         for hundredths in 1..100_u8 {
             let text = format!("0.{hundredths:02}");
-            let form = |value: &str| self::text(value).unwrap();
+            let expected = |value: &str| self::text(value).unwrap();
             let (double, single): (f64, f32) = (text.parse().unwrap(), text.parse().unwrap());
             for value in [double.next_down(), double, double.next_up()] {
-                assert_eq!(written(|out| write_f64(value, out)).unwrap(), form(&value.to_string()));
+                assert_eq!(form(from_f64(value)).unwrap(), expected(&value.to_string()));
             }
             for value in [single.next_down(), single, single.next_up()] {
-                assert_eq!(written(|out| write_f32(value, out)).unwrap(), form(&value.to_string()));
+                assert_eq!(form(from_f32(value)).unwrap(), expected(&value.to_string()));
             }
         }
     }
 
     #[test]
     fn decimals_and_integers() {
-        let decimal = |unscaled, scale| written(|out| write_decimal(unscaled, scale, out));
+        let decimal = |unscaled, scale| form(from_decimal(unscaled, scale));
         let power = |exponent| 10_i128.pow(exponent);
         for (unscaled, scale, form) in [
             (0, 0, "0.0"),
@@ -277,9 +276,9 @@ mod tests {
         ] {
             assert_eq!(decimal(unscaled, scale), None, "{unscaled} {scale}");
         }
-        assert_eq!(written(|out| write_int(0, out)).as_deref(), Some("0.0"));
-        assert_eq!(written(|out| write_int(1, out)).as_deref(), Some("1.0"));
-        assert_eq!(written(|out| write_int(2, out)), None);
-        assert_eq!(written(|out| write_int(-1, out)), None);
+        assert_eq!(form(from_int(0)).as_deref(), Some("0.0"));
+        assert_eq!(form(from_int(1)).as_deref(), Some("1.0"));
+        assert_eq!(form(from_int(2)), None);
+        assert_eq!(form(from_int(-1)), None);
     }
 }

@@ -158,6 +158,9 @@ impl Packer {
         chunk: &Arc<Chunk>,
         emit: &mut impl FnMut(Shard) -> std::result::Result<(), E>,
     ) -> std::result::Result<(), E> {
+        if self.push_whole(chunk) {
+            return Ok(());
+        }
         let mut at = 0;
         let mut from = 0; // where the run at hand begins
         for entry in &chunk.entries {
@@ -184,6 +187,27 @@ impl Packer {
         Ok(())
     }
 
+    /// Takes a chunk at once, where no shard ends in it and its sum is known.
+    fn push_whole(&mut self, chunk: &Arc<Chunk>) -> bool {
+        let Some(sum) = chunk.sum else { return false };
+        let urls = u64::from(self.open.urls) + chunk.entries.len() as u64;
+        let news = self.news.saturating_add(sum.news);
+        let namespaces = self.open.namespaces | sum.namespaces;
+        let body = self.body + chunk.bytes.len() as u64;
+        if urls > u64::from(self.limits.urls)
+            || news > MAX_NEWS
+            || body + self.limits.frame(namespaces) > self.limits.bytes
+        {
+            return false;
+        }
+        self.run(chunk, 0..chunk.bytes.len());
+        self.open.urls = urls as u32;
+        self.open.namespaces = namespaces;
+        self.open.newest = self.open.newest.max(sum.newest);
+        (self.body, self.news) = (body, news);
+        true
+    }
+
     fn run(&mut self, chunk: &Arc<Chunk>, bytes: Range<usize>) {
         if !bytes.is_empty() {
             self.open.pieces.push(Piece::Chunk(chunk.clone(), bytes));
@@ -207,5 +231,91 @@ impl Packer {
     /// The last shard, if there is one.
     pub fn finish(mut self) -> Option<Shard> {
         (self.open.urls > 0).then(|| self.close())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::render::chunk::Entry;
+
+    /// What tells shards apart.
+    type Told = (u64, u32, u64, u8, Order, Vec<u8>);
+
+    fn pack(limits: Limits, chunks: &[Vec<Entry>], summed: impl Fn(usize) -> bool) -> Vec<Told> {
+        let mut shards = Vec::new();
+        let mut packer = Packer::new(limits);
+        let mut tell = |shard: Shard| {
+            let bytes = shard.pieces.iter().flat_map(|piece| piece.as_bytes().to_vec()).collect();
+            let Shard { number, urls, bytes: length, namespaces, newest, .. } = shard;
+            shards.push((number, urls, length, namespaces, newest, bytes));
+            Ok::<(), ()>(())
+        };
+        let mut fill = 0u8;
+        for (i, entries) in chunks.iter().enumerate() {
+            let mut chunk = Chunk::default();
+            chunk.entries.clone_from(entries);
+            for entry in entries {
+                fill = fill.wrapping_add(1);
+                chunk.bytes.resize(chunk.bytes.len() + entry.len as usize, fill);
+            }
+            if summed(i) {
+                chunk.sum_up();
+            }
+            packer.push(&Arc::new(chunk), &mut tell).unwrap();
+        }
+        if let Some(last) = packer.finish() {
+            tell(last).unwrap();
+        }
+        shards
+    }
+
+    #[test]
+    fn whole_chunks_are_packed_as_their_elements_are() {
+        let mut seed = 1u64;
+        let mut random = |below: u64| {
+            seed = seed
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            (seed >> 33) % below
+        };
+        for round in 0..300 {
+            let (news, urls, bytes) =
+                if round % 3 == 0 { (frame::NEWS, 3_000, 60_000) } else { (0, 400, 8_000) };
+            let limits =
+                Limits { urls: 1 + random(urls) as u32, bytes: 1_500 + random(bytes), text: false };
+            let mut chunks = vec![Vec::new(); random(12) as usize];
+            for entries in &mut chunks {
+                for row in 0..random(150) {
+                    entries.push(Entry {
+                        len: 1 + random(40) as u32,
+                        row: row as u32,
+                        newest: random(1_000) as Order,
+                        namespaces: if random(50) == 0 { 1 << random(3) } else { news },
+                    });
+                }
+            }
+            let singly = pack(limits, &chunks, |_| false);
+            assert_eq!(pack(limits, &chunks, |_| true), singly);
+            assert_eq!(pack(limits, &chunks, |i| i % 2 == 0), singly);
+            // the same by a plain model
+            let all: Vec<Entry> = chunks.concat();
+            let (mut at, mut model) = (0, Vec::new());
+            while at < all.len() {
+                let fits = |end: usize| {
+                    let part = &all[at..end];
+                    let namespaces = part.iter().fold(0, |all, entry| all | entry.namespaces);
+                    let bytes: u64 = part.iter().map(|entry| u64::from(entry.len)).sum();
+                    let news = part.iter().filter(|entry| entry.namespaces & frame::NEWS != 0);
+                    part.len() <= limits.urls as usize
+                        && bytes + limits.frame(namespaces) <= limits.bytes
+                        && news.count() <= MAX_NEWS as usize
+                };
+                let end = (at + 1..=all.len()).take_while(|&end| fits(end)).last().unwrap();
+                model.push(end - at);
+                at = end;
+            }
+            assert_eq!(singly.iter().map(|shard| shard.1 as usize).collect::<Vec<_>>(), model);
+        }
     }
 }
