@@ -280,13 +280,15 @@ mod tests {
             (seed >> 33) % below
         };
         for round in 0..300 {
-            let (news, urls, bytes) =
-                if round % 3 == 0 { (frame::NEWS, 3_000, 60_000) } else { (0, 400, 8_000) };
+            let (news, urls, bytes, rows) = match round % 10 {
+                0 => (frame::NEWS, 5_000, 90_000, 500),
+                _ => (0, 400, 8_000, 150),
+            };
             let limits =
                 Limits { urls: 1 + random(urls) as u32, bytes: 1_500 + random(bytes), text: false };
             let mut chunks = vec![Vec::new(); random(12) as usize];
             for entries in &mut chunks {
-                for row in 0..random(150) {
+                for row in 0..random(rows) {
                     entries.push(Entry {
                         len: 1 + random(40) as u32,
                         row: row as u32,
