@@ -82,6 +82,7 @@ impl Rules {
         })
     }
 
+    #[inline]
     pub(super) fn lastmod(&self, cell: &Cell<'_>) -> Option<Lastmod> {
         match *cell {
             Cell::Text(text) => match self.epoch {
@@ -386,6 +387,7 @@ impl<'r> Renderer<'r> {
                 Cell::Text(raw) if self.rules.epoch.is_none() => {
                     canonical(raw, self.rules.zone.is_none(), text)
                 }
+                Cell::Instant(seconds) => Some(Lastmod::from_seconds(seconds)?.text(text)),
                 _ => None,
             };
             short.or_else(|| Some(self.rules.lastmod(&cell)?.text(text)))
