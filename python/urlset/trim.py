@@ -17,6 +17,9 @@ from typing import Any
 Shard = tuple[Any, str, str | None]
 
 URL, END = b"<url>", b"</urlset>\n"
+#: bytes that are compared at once: copies of that size stay in the cache, and hold the GIL for 1 ms
+#: a pair of 7 MB, where halves of the whole took 10
+BLOCK = 1 << 16
 
 
 def trimmed(
@@ -102,11 +105,15 @@ def common_ends_cut(old: bytes, new: bytes) -> tuple[bytes | None, bytes | None]
 
 
 def _common_prefix(one: bytes, other: bytes) -> int:
-    """How many bytes two texts begin with alike: halving, since equality is a memcmp."""
-    low, high = 0, min(len(one), len(other))
+    """How many bytes two texts begin with alike."""
+    most = min(len(one), len(other))
+    at = 0
+    while at < most and one[at : at + BLOCK] == other[at : at + BLOCK]:
+        at += BLOCK
+    low, high = min(at, most), min(at + BLOCK, most)
     while low < high:
         middle = (low + high + 1) // 2
-        if one[low:middle] == other[low:middle]:
+        if one[at:middle] == other[at:middle]:
             low = middle
         else:
             high = middle - 1
@@ -114,16 +121,15 @@ def _common_prefix(one: bytes, other: bytes) -> int:
 
 
 def _common_suffix(one: bytes, other: bytes, most: int) -> int:
-    """How many bytes, of at most ``most``, two texts end with alike.
-
-    Without turning them round first, which goes byte by byte: that took 30 ms for two files of
-    6 MB, where this and all else here take 6.
-    """
-    low, high = 0, most
+    """How many bytes, of at most ``most``, two texts end with alike."""
+    a, b = len(one), len(other)
+    at = 0
+    while at + BLOCK <= most and one[a - at - BLOCK : a - at] == other[b - at - BLOCK : b - at]:
+        at += BLOCK
+    low, high = at, min(at + BLOCK, most)
     while low < high:
         middle = (low + high + 1) // 2
-        parts = (text[len(text) - middle : len(text) - low] for text in (one, other))
-        if next(parts) == next(parts):
+        if one[a - middle : a - at] == other[b - middle : b - at]:
             low = middle
         else:
             high = middle - 1

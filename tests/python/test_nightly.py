@@ -238,8 +238,26 @@ def test_a_feed_over_files_changed_by_hand(tmp_path: Path, out: Path, layout: st
     assert feed(changes) == set() and len(read_set(out)) == 30
 
 
-def test_common_ends_are_cut(tmp_path: Path) -> None:
+def test_common_ends_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    from urlset import trim
+
+    def alike(one: bytes, other: bytes) -> int:
+        differ = (n for n, (a, b) in enumerate(zip(one, other, strict=False)) if a != b)
+        return next(differ, min(len(one), len(other)))
+
+    pick = random.Random(7)
+    for _ in range(5_000):
+        monkeypatch.setattr(trim, "BLOCK", pick.choice([1, 2, 7, 64]))
+        head, tail = (pick.randbytes(pick.randrange(100)) for _ in range(2))
+        one, other = (head + pick.randbytes(pick.randrange(3)) + tail for _ in range(2))
+        assert trim._common_prefix(one, other) == alike(one, other)
+        most = pick.randrange(min(len(one), len(other)) + 1)
+        assert trim._common_suffix(one, other, most) == min(most, alike(one[::-1], other[::-1]))
+
+
+def test_common_ends_are_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What differs is left, and nothing that one side alone has is lost."""
+    from urlset import trim
     from urlset.trim import common_ends_cut, trimmed
 
     pick = random.Random(4)
@@ -263,6 +281,7 @@ def test_common_ends_are_cut(tmp_path: Path) -> None:
                 new.insert(pick.randrange(len(new) + 1), pick.randrange(100, 1_000))
         new = list(dict.fromkeys(new)) or [5_000]
         texts = document(old, ""), document(new, pick.choice(["", "", ' xmlns:x="y"']))
+        monkeypatch.setattr(trim, "BLOCK", pick.choice([1, 7, 64, 1 << 16]))
         cut = [urls_of(text) for text in common_ends_cut(*texts)]
         whole = [urls_of(text) for text in texts]
         assert cut[0] <= whole[0] and cut[1] <= whole[1]
