@@ -342,18 +342,16 @@ def main() -> None:
     if len(set(benches)) < len(benches):
         sys.exit("report: two files of the same bench (those of run.py may differ in their rows)")
     tables = document(told)
-    try:
-        if options.targets:
-            short = f"{targets_table(told)}\n\n{commands(told)}"
-            page = options.targets.read_text(encoding="utf-8")
-            options.targets.write_text(insert(page, short), encoding="utf-8")
-        if options.into:
-            page = options.into.read_text(encoding="utf-8")
-            options.into.write_text(insert(page, tables), encoding="utf-8")
-        elif not options.targets:
-            print(tables)
-    except (OSError, ValueError) as error:
-        sys.exit(f"report: {options.into}: {error}")
+    short = f"{targets_table(told)}\n\n{commands(told)}"
+    for page, text in ((options.targets, short), (options.into, tables)):
+        if page is None:
+            continue
+        try:
+            page.write_text(insert(page.read_text(encoding="utf-8"), text), encoding="utf-8")
+        except (OSError, ValueError) as error:
+            sys.exit(f"report: {page}: {error}")
+    if options.into is None and options.targets is None:
+        print(tables)
     if options.svg:
         runs = _runs(told)
         if not runs:

@@ -43,7 +43,8 @@ fuzz_target!(|data: &[u8]| {
     let max_cell = if *second >= 0x80 { 9 } else { 1 << 20 };
     let format = Format { delimiter, max_cell, slots: slots.to_vec() };
     let mut masks = Vec::new();
-    csv_masks(text, delimiter, &mut masks);
+    let seen = csv_masks(text, delimiter, &mut masks);
+    assert_eq!((seen.ascii, seen.nul), (text.is_ascii(), text.contains(&0)));
     let mut scanner = Scanner::new(text, &masks, &format);
     let mut spans = vec![Span::default(); slots.iter().filter(|slot| **slot != NO_SLOT).count()];
     let expected = oracle(text, delimiter);
