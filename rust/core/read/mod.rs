@@ -1,5 +1,6 @@
 //! Input files and streams to batches of rows.
 
+mod ahead;
 pub mod arrow;
 pub mod block;
 pub mod cell;

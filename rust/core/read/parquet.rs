@@ -6,10 +6,11 @@
 use std::collections::VecDeque;
 use std::fs::File;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::thread;
 
 use arrow_array::RecordBatch;
-use crossbeam_channel::{Receiver, bounded};
+use crossbeam_channel::{Receiver, unbounded};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader,
@@ -18,18 +19,19 @@ use parquet::arrow::arrow_reader::{
 use parquet::errors::ParquetError;
 use parquet::file::reader::Length;
 
+use super::ahead::Ahead;
 use super::arrow::{Rows, kind};
 use super::cell::Columns;
 use super::groups::left_out;
 use super::positioned::Positioned;
 use super::{Batch, Source};
 use crate::config::Filter;
-use crate::error::{Error, Result, plain};
+use crate::error::{Error, Kind, Result, plain};
 use crate::quiet::quiet;
 
 /// Rows after which another thread goes on, where several decode one file.
 const STEP: u64 = 1 << 17;
-/// Bytes that threads may decode ahead of the rows that are given out.
+/// Bytes that threads may decode ahead of the rows that are given out, and a batch a thread.
 const AHEAD: u64 = 256 << 20;
 
 /// A Parquet file.
@@ -51,10 +53,11 @@ pub struct ParquetOptions {
 }
 
 struct Opened {
-    part: Part,
+    decoder: Decoder,
     /// where each slot's column is among those that are read
     places: Vec<usize>,
-    steps: VecDeque<Step>,
+    /// what is to be read, once that is known
+    steps: Option<VecDeque<Step>>,
     /// what is being decoded, in the order of the rows
     decoding: VecDeque<Decoding>,
     /// rows given out or skipped
@@ -63,18 +66,19 @@ struct Opened {
 
 /// What it takes to read row groups.
 #[derive(Clone)]
-struct Part {
+struct Decoder {
     file: Positioned,
     metadata: ArrowReaderMetadata,
     /// columns of the file, by slot
     slots: Vec<usize>,
     rows: usize,
+    ahead: Arc<Ahead>,
 }
 
 /// What to do with the next row groups.
 enum Step {
-    /// Read these, which hold so many rows and bytes.
-    Read { groups: Vec<usize>, rows: u64, bytes: u64 },
+    /// Read these, which hold so many rows.
+    Read { groups: Vec<usize>, rows: u64 },
     /// Leave out so many rows.
     Skip(u64),
 }
@@ -82,9 +86,15 @@ enum Step {
 /// A step that has begun.
 enum Decoding {
     Here(Box<ParquetRecordBatchReader>),
-    /// In a thread of its own; the bytes that it may take.
-    There(Receiver<Result<RecordBatch>>, u64),
+    /// In a thread of its own.
+    There(Receiver<Result<RecordBatch>>),
     Skip(u64),
+}
+
+/// What comes next.
+enum Next {
+    Batch(RecordBatch),
+    Skipped(u64),
 }
 
 impl Parquet {
@@ -109,13 +119,21 @@ impl Source for Parquet {
 
     fn select(&mut self, slots: &[usize]) {
         if let Some(file) = &mut self.file {
-            file.select(slots, &self.options);
+            let mut read = slots.to_vec();
+            read.sort_unstable();
+            read.dedup();
+            file.places = slots.iter().map(|slot| read.partition_point(|at| at < slot)).collect();
+            file.decoder.slots = slots.to_vec();
         }
     }
 
     fn next(&mut self, _spare: Vec<u8>) -> Result<Option<Batch>> {
         let Some(file) = &mut self.file else { return Ok(None) };
-        guarded(|| file.next(self.options.threads)).map_err(|e| e.in_input(&self.path))
+        let next = guarded(|| file.next(&self.options)).map_err(|e| e.in_input(&self.path))?;
+        Ok(next.map(|next| match next {
+            Next::Batch(batch) => Batch::Arrow(Rows::new(&batch, &file.places)),
+            Next::Skipped(rows) => Batch::Skipped(rows),
+        }))
     }
 
     fn consumed(&self) -> u64 {
@@ -140,72 +158,65 @@ impl Opened {
             kinds: fields.iter().map(|field| kind(field.data_type())).collect(),
         };
         let opened = Opened {
-            part: Part { file, metadata, slots: Vec::new(), rows },
+            decoder: Decoder {
+                file,
+                metadata,
+                slots: Vec::new(),
+                rows,
+                ahead: Arc::new(Ahead::new(AHEAD)),
+            },
             places: Vec::new(),
-            steps: VecDeque::new(),
+            steps: None,
             decoding: VecDeque::new(),
             done: 0,
         };
         Ok((opened, columns))
     }
 
-    fn select(&mut self, slots: &[usize], options: &ParquetOptions) {
-        let mut read = slots.to_vec();
-        read.sort_unstable();
-        read.dedup();
-        self.places = slots.iter().map(|slot| read.partition_point(|at| at < slot)).collect();
+    /// Which row groups are read, and with which others by one thread.
+    fn plan(&self, options: &ParquetOptions) -> VecDeque<Step> {
         let most = if options.threads > 1 { STEP } else { u64::MAX };
-        let metadata = &self.part.metadata;
-        let schema = metadata.parquet_schema();
+        let metadata = &self.decoder.metadata;
+        let mut steps = VecDeque::new();
         for (number, group) in metadata.metadata().row_groups().iter().enumerate() {
             let more = u64::try_from(group.num_rows()).unwrap_or(0);
-            if options.filters.iter().any(|filter| left_out(filter, metadata, group)) {
-                match self.steps.back_mut() {
-                    Some(Step::Skip(rows)) => *rows = rows.saturating_add(more),
-                    _ => self.steps.push_back(Step::Skip(more)),
-                }
-                continue;
-            }
-            let wanted = |leaf: &usize| read.contains(&schema.get_column_root_idx(*leaf));
-            let sizes = (0..group.num_columns().min(schema.num_columns()))
-                .filter(wanted)
-                .map(|leaf| u64::try_from(group.column(leaf).uncompressed_size()).unwrap_or(0));
-            let size = sizes.fold(0, u64::saturating_add);
-            match self.steps.back_mut() {
-                Some(Step::Read { groups, rows, bytes }) if *rows < most => {
+            let skip = options.filters.iter().any(|filter| left_out(filter, metadata, group));
+            match steps.back_mut() {
+                Some(Step::Skip(rows)) if skip => *rows = rows.saturating_add(more),
+                Some(Step::Read { groups, rows }) if !skip && *rows < most => {
                     groups.push(number);
                     *rows = rows.saturating_add(more);
-                    *bytes = bytes.saturating_add(size);
                 }
-                _ => {
-                    let groups = vec![number];
-                    self.steps.push_back(Step::Read { groups, rows: more, bytes: size });
-                }
+                _ if skip => steps.push_back(Step::Skip(more)),
+                _ => steps.push_back(Step::Read { groups: vec![number], rows: more }),
             }
         }
-        self.part.slots = slots.to_vec();
+        steps
     }
 
-    fn next(&mut self, threads: usize) -> Result<Option<Batch>> {
+    fn next(&mut self, options: &ParquetOptions) -> Result<Option<Next>> {
         loop {
-            self.decode_ahead(threads)?;
+            self.decode_ahead(options)?;
             let batch = match self.decoding.front_mut() {
                 None => return self.whole().map(|()| None),
                 Some(Decoding::Here(reader)) => {
                     reader.next().transpose().map_err(|e| damaged(&e))?
                 }
-                Some(Decoding::There(batches, _)) => batches.recv().ok().transpose()?,
+                Some(Decoding::There(batches)) => {
+                    let batch = batches.recv().ok().transpose()?;
+                    batch.inspect(|batch| self.decoder.ahead.give(memory(batch)))
+                }
                 Some(Decoding::Skip(rows)) => {
                     let rows = *rows;
                     self.decoding.pop_front();
                     self.done = self.done.saturating_add(rows);
-                    return Ok(Some(Batch::Skipped(rows)));
+                    return Ok(Some(Next::Skipped(rows)));
                 }
             };
             match batch {
                 Some(batch) => {
                     self.done += batch.num_rows() as u64;
-                    return Ok(Some(Batch::Arrow(Rows::new(&batch, &self.places))));
+                    return Ok(Some(Next::Batch(batch)));
                 }
                 None => drop(self.decoding.pop_front()),
             }
@@ -215,7 +226,7 @@ impl Opened {
     /// Whether as many rows were given out as the file promises, in all its row groups and as a
     /// whole: where a column ends early, or a thread did, no row may be lost in silence.
     fn whole(&self) -> Result<()> {
-        let metadata = self.part.metadata.metadata();
+        let metadata = self.decoder.metadata.metadata();
         let groups: i128 = metadata.row_groups().iter().map(|g| i128::from(g.num_rows())).sum();
         let promised = i128::from(metadata.file_metadata().num_rows());
         if groups == promised && promised == i128::from(self.done) {
@@ -227,46 +238,42 @@ impl Opened {
         )))
     }
 
-    /// Begins as many steps as there are threads and as memory allows; one in any case.
-    fn decode_ahead(&mut self, threads: usize) -> Result<()> {
-        let taken = |decoding: &Decoding| match decoding {
-            Decoding::There(_, bytes) => *bytes,
-            _ => 0,
-        };
-        let mut held: u64 = self.decoding.iter().map(taken).sum();
-        while self.decoding.len() < threads.max(1) {
-            match self.steps.pop_front() {
+    /// Begins as many steps as there are threads.
+    fn decode_ahead(&mut self, options: &ParquetOptions) -> Result<()> {
+        if self.steps.is_none() {
+            self.steps = Some(self.plan(options));
+        }
+        let Some(steps) = &mut self.steps else { return Ok(()) };
+        while self.decoding.len() < options.threads.max(1) {
+            let decoding = match steps.pop_front() {
                 None => break,
-                Some(Step::Skip(rows)) => self.decoding.push_back(Decoding::Skip(rows)),
-                Some(Step::Read { groups, .. }) if threads <= 1 => {
-                    let reader = self.part.read(groups).map_err(|e| damaged(&e))?;
-                    self.decoding.push_back(Decoding::Here(Box::new(reader)));
+                Some(Step::Skip(rows)) => Decoding::Skip(rows),
+                Some(Step::Read { groups, .. }) if options.threads <= 1 => {
+                    let reader = self.decoder.read(groups).map_err(|e| damaged(&e))?;
+                    Decoding::Here(Box::new(reader))
                 }
-                Some(Step::Read { groups, rows, bytes }) => {
-                    let fits = held.saturating_add(bytes) <= AHEAD;
-                    if !fits && !self.decoding.is_empty() {
-                        self.steps.push_front(Step::Read { groups, rows, bytes });
-                        break;
-                    }
-                    held = held.saturating_add(bytes);
-                    // all of its batches, or those at hand where the whole is too large
-                    let most = if fits { rows / self.part.rows as u64 + 2 } else { 4 };
-                    self.decoding.push_back(self.part.clone().decode(groups, most, bytes));
-                }
-            }
+                Some(Step::Read { groups, .. }) => self.decoder.clone().decode(groups)?,
+            };
+            self.decoding.push_back(decoding);
         }
         Ok(())
     }
 
     /// Bytes, by the share of the rows.
     fn consumed(&self) -> u64 {
-        let rows = self.part.metadata.metadata().file_metadata().num_rows().max(1) as u128;
-        let size = u128::from(self.part.file.len());
+        let rows = self.decoder.metadata.metadata().file_metadata().num_rows().max(1) as u128;
+        let size = u128::from(self.decoder.file.len());
         (size * u128::from(self.done) / rows).min(size) as u64
     }
 }
 
-impl Part {
+impl Drop for Opened {
+    fn drop(&mut self) {
+        self.decoder.ahead.end(); // threads may wait until their rows are wanted
+    }
+}
+
+impl Decoder {
     fn read(
         &self,
         groups: Vec<usize>,
@@ -280,13 +287,15 @@ impl Part {
     }
 
     /// Reads in a thread of its own, which ends when nobody takes its batches any more.
-    fn decode(self, groups: Vec<usize>, most: u64, bytes: u64) -> Decoding {
-        // a hostile number of rows reserves nothing that is not there
-        let (sender, batches) = bounded(usize::try_from(most).unwrap_or(usize::MAX).min(1 << 16));
-        thread::spawn(move || {
+    fn decode(self, groups: Vec<usize>) -> Result<Decoding> {
+        let (sender, batches) = unbounded();
+        let work = move || {
             let decoded = guarded(|| {
                 for batch in self.read(groups).map_err(|e| damaged(&e))? {
-                    if sender.send(Ok(batch.map_err(|e| damaged(&e))?)).is_err() {
+                    let batch = batch.map_err(|e| damaged(&e))?;
+                    if !self.ahead.take(memory(&batch), || sender.is_empty())
+                        || sender.send(Ok(batch)).is_err()
+                    {
                         break;
                     }
                 }
@@ -295,9 +304,18 @@ impl Part {
             if let Err(error) = decoded {
                 let _ = sender.send(Err(error)); // or the taker is gone
             }
-        });
-        Decoding::There(batches, bytes)
+        };
+        thread::Builder::new().spawn(work).map_err(|e| {
+            let message = format!("no thread could be started: {}", plain(&e));
+            Error::new(Kind::Input, "internal.thread", message).caused_by(e)
+        })?;
+        Ok(Decoding::There(batches))
     }
+}
+
+/// Bytes of a batch as it is now.
+fn memory(batch: &RecordBatch) -> u64 {
+    batch.get_array_memory_size() as u64
 }
 
 /// Runs what reads a file that may be damaged in any way: a panic of the library is damage, too.

@@ -20,7 +20,7 @@ pub struct Positioned {
 }
 
 /// Reads on from a place.
-pub struct From {
+pub struct Cursor {
     file: Arc<File>,
     at: u64,
 }
@@ -40,10 +40,10 @@ impl Length for Positioned {
 }
 
 impl ChunkReader for Positioned {
-    type T = BufReader<From>;
+    type T = BufReader<Cursor>;
 
     fn get_read(&self, start: u64) -> Result<Self::T> {
-        Ok(BufReader::with_capacity(HEADER, From { file: self.file.clone(), at: start }))
+        Ok(BufReader::with_capacity(HEADER, Cursor { file: self.file.clone(), at: start }))
     }
 
     fn get_bytes(&self, start: u64, length: usize) -> Result<Bytes> {
@@ -58,7 +58,7 @@ impl ChunkReader for Positioned {
     }
 }
 
-impl Read for From {
+impl Read for Cursor {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
         let read = self.file.read_at(buffer, self.at)?;
         self.at += read as u64;
