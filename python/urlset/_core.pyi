@@ -21,6 +21,7 @@ __all__ = [
     "peek",
     "preview",
     "read_stream",
+    "trim",
     "verify_files",
 ]
 
@@ -96,3 +97,6 @@ def diff_stream(
     memory: int,
     lenient: bool,
 ) -> Stream: ...
+def trim(
+    old: PathLike[str], new: PathLike[str], cut_old: PathLike[str], cut_new: PathLike[str]
+) -> tuple[bool, bool] | None: ...

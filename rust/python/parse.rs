@@ -21,6 +21,8 @@ use urlset_core::parse::parquet::{self, Failure};
 use urlset_core::parse::read::{BatchStream, read};
 use urlset_core::parse::verify::{FileReport, Options, Target, verify};
 
+use crate::error::exception;
+
 /// An error of the core as JSON in a `RuntimeError`; the Python side makes the exception of it.
 fn raise(error: urlset_core::Error) -> PyErr {
     let kind = format!("{:?}", error.kind).to_lowercase();
@@ -256,4 +258,18 @@ pub fn diff_stream(
     let options = DiffOptions { threads, memory, spill: None, lenient };
     let (batches, counts) = changes::stream(shards(old), shards(new), options);
     Stream::new(batches, counts)
+}
+
+/// Writes what differs in two generations of a shard to two files; which of them were written, or
+/// nothing where the whole is to be compared.
+#[pyfunction]
+pub fn trim(
+    py: Python<'_>,
+    old: PathBuf,
+    new: PathBuf,
+    cut_old: PathBuf,
+    cut_new: PathBuf,
+) -> PyResult<Option<(bool, bool)>> {
+    let written = py.detach(|| urlset_core::parse::trim::trim(&old, &new, [&cut_old, &cut_new]));
+    Ok(written.map_err(|e| exception(py, &e))?.map(|[old, new]| (old, new)))
 }

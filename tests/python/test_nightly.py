@@ -238,27 +238,13 @@ def test_a_feed_over_files_changed_by_hand(tmp_path: Path, out: Path, layout: st
     assert feed(changes) == set() and len(read_set(out)) == 30
 
 
-def test_common_ends_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    from urlset import trim
-
-    def alike(one: bytes, other: bytes) -> int:
-        differ = (n for n, (a, b) in enumerate(zip(one, other, strict=False)) if a != b)
-        return next(differ, min(len(one), len(other)))
-
-    pick = random.Random(7)
-    for _ in range(5_000):
-        monkeypatch.setattr(trim, "BLOCK", pick.choice([1, 2, 7, 64]))
-        head, tail = (pick.randbytes(pick.randrange(100)) for _ in range(2))
-        one, other = (head + pick.randbytes(pick.randrange(3)) + tail for _ in range(2))
-        assert trim._common_prefix(one, other) == alike(one, other)
-        most = pick.randrange(min(len(one), len(other)) + 1)
-        assert trim._common_suffix(one, other, most) == min(most, alike(one[::-1], other[::-1]))
-
-
-def test_common_ends_are_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_common_ends_are_cut(tmp_path: Path) -> None:
     """What differs is left, and nothing that one side alone has is lost."""
-    from urlset import trim
-    from urlset.trim import common_ends_cut, trimmed
+    from urlset import _core
+    from urlset.trim import trimmed
+
+    files = [[tmp_path / f"{side}.xml{gz}" for side in ("old", "new")] for gz in ("", ".gz")]
+    cuts = [tmp_path / f"{side}-cut.xml" for side in ("old", "new")]
 
     pick = random.Random(4)
 
@@ -266,9 +252,9 @@ def test_common_ends_are_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         lines = "".join(f"<url><loc>{SITE}/{n}</loc></url>\n" for n in urls)
         return f"<?xml?>\n<urlset{more}>\n{lines}</urlset>\n".encode()
 
-    def urls_of(text: bytes | None) -> set[str]:
-        assert text is None or text.endswith(b"</url>\n</urlset>\n")
-        return {line for line in (text or b"").decode().split("\n") if line.startswith("<url>")}
+    def urls_of(text: bytes) -> set[str]:
+        assert text.startswith(b"<?xml?>\n<urlset") and text.endswith(b"</url>\n</urlset>\n")
+        return {line for line in text.decode().split("\n") if line.startswith("<url>")}
 
     short = 0
     for _ in range(2_000):
@@ -281,8 +267,15 @@ def test_common_ends_are_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
                 new.insert(pick.randrange(len(new) + 1), pick.randrange(100, 1_000))
         new = list(dict.fromkeys(new)) or [5_000]
         texts = document(old, ""), document(new, pick.choice(["", "", ' xmlns:x="y"']))
-        monkeypatch.setattr(trim, "BLOCK", pick.choice([1, 7, 64, 1 << 16]))
-        cut = [urls_of(text) for text in common_ends_cut(*texts)]
+        packed = pick.randrange(2)
+        for path, text in zip(files[packed], texts, strict=True):
+            path.write_bytes(gzip.compress(text) if packed else text)
+        written = _core.trim(*files[packed], *cuts)
+        assert written is not None
+        cut = [
+            urls_of(path.read_bytes()) if is_there else set()
+            for path, is_there in zip(cuts, written, strict=True)
+        ]
         whole = [urls_of(text) for text in texts]
         assert cut[0] <= whole[0] and cut[1] <= whole[1]
         assert (cut[0] - cut[1], cut[1] - cut[0]) == (whole[0] - whole[1], whole[1] - whole[0])

@@ -30,6 +30,7 @@ pub mod spill;
 #[cfg(test)]
 mod tests;
 mod text;
+pub mod trim;
 pub mod verify;
 mod xml;
 
