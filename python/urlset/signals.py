@@ -16,14 +16,15 @@ def undisturbed() -> Iterator[None]:
         return
     # a mask of this thread would not do: another thread takes the signal, this one the exception
     came: list[int] = []
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-    held = [number for number, handler in before.items() if handler is not None]
     try:
-        for number in held:
-            signal.signal(number, lambda number, _: came.append(number))
-        yield
+        # all are restored, even where one that is has its signal come at once
+        with contextlib.ExitStack() as restored:
+            for number in (signal.SIGINT, signal.SIGTERM):
+                handler = signal.getsignal(number)
+                if handler is not None:
+                    restored.callback(signal.signal, number, handler)
+                    signal.signal(number, lambda number, _: came.append(number))
+            yield
     finally:
-        for number in held:
-            signal.signal(number, before[number])
         for late in came[:1]:
             signal.raise_signal(late)

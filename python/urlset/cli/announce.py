@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import json
-import signal
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from ..errors import Error
 from . import one_line
+from .signals import Stopped, stopping
 
 if TYPE_CHECKING:
     from ..announce.report import AnnounceReport
@@ -43,14 +42,6 @@ command line, which others can see.
 Exit status: 0 accepted by all, 1 refused by one, 2 wrong options or keys, 3 files that cannot be
 read or written, 130 and 143 interrupted: the same command continues where it stopped.
 """
-
-
-class _Terminated(KeyboardInterrupt):
-    """SIGTERM, which ends the engines' work as Ctrl-C does."""
-
-
-def _terminate(_signal: int, _frame: FrameType | None) -> None:
-    raise _Terminated
 
 
 def _per_engine(
@@ -204,7 +195,6 @@ def announce(
     report = AnnounceReport()
     error: dict[str, str] | None = None
     status = 3
-    before = signal.signal(signal.SIGTERM, _terminate)
 
     def show(text: str) -> None:
         click.echo("\n".join(map(one_line, text.split("\n"))), err=not stdout)
@@ -214,23 +204,25 @@ def announce(
             click.echo(one_line(line), err=True)
 
     try:
-        run(
-            target,
-            all=all_,
-            property=property_,
-            key_file=key_file,
-            endpoint=endpoint,
-            notify=notify,
-            show=show,
-            report=report,
-            **options,
-        )
+        # a second signal does not cut short what makes the journal true
+        with stopping():
+            run(
+                target,
+                all=all_,
+                property=property_,
+                key_file=key_file,
+                endpoint=endpoint,
+                notify=notify,
+                show=show,
+                report=report,
+                **options,
+            )
         status = report.exit_status
     except Error as found:
         error = {"code": found.code, "message": str(found)}
         raise
     except KeyboardInterrupt as found:
-        status = 143 if isinstance(found, _Terminated) else 130
+        status = found.status if isinstance(found, Stopped) else 130
         error = {
             "code": "announce.interrupted",
             "message": "interrupted; the same command continues where it stopped",
@@ -238,7 +230,6 @@ def announce(
         if not any(o.code and o.code.endswith(".interrupted") for o in report.outcomes):
             click.echo(f"urlset: error: {error['message']} [{error['code']}]", err=True)
     finally:
-        signal.signal(signal.SIGTERM, before)
         if json_ is not None:
             _write_json(json_, report, error)
         _print(report, tables=stdout and not quiet)

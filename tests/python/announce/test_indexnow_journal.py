@@ -182,6 +182,22 @@ def test_an_interrupt_between_two_steps(site, engine, tmp_path, monkeypatch, whe
     assert sorted(first + sent(engine)) == [page(i) for i in range(100_000)]
 
 
+def test_a_second_interrupt_leaves_the_journal_true(site, engine, tmp_path):
+    urls = write_list(tmp_path / "u.txt", [page(i) for i in range(100_000)])
+    engine.says(Reply(200, delay=1.5))
+    process = start(site, engine, urls, "--json", str(tmp_path / "r.json"))
+    while len(engine.asked) < 4:
+        time.sleep(0.01)
+        assert process.poll() is None
+    for number in (signal.SIGINT, signal.SIGINT, signal.SIGTERM):
+        process.send_signal(number)
+        time.sleep(0.3)
+    _, err = process.communicate(timeout=30)
+    assert process.returncode == 130 and "Traceback" not in err
+    report = json.loads((tmp_path / "r.json").read_text())
+    assert report["outcomes"][0]["accepted"] == len(sent(engine)) == 40_000
+
+
 def test_an_interrupt_while_waiting(site, engine, tmp_path):
     engine.says(Reply(429, headers={"Retry-After": "600"}))
     process = start(site, engine, write_list(tmp_path / "u.txt", [page(1)]))
