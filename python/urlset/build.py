@@ -7,7 +7,7 @@ import os
 import resource
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -79,10 +79,15 @@ def build(
 
 
 class Build:
-    """One build; its report tells as much as is known, also when it fails."""
+    """One build; its report tells as much as is known, also when it fails.
 
-    def __init__(self, report: Report) -> None:
+    Args:
+        written: by option what the caller will write: none of it may be an input.
+    """
+
+    def __init__(self, report: Report, written: Mapping[str, Path] | None = None) -> None:
         self.report = report
+        self._written = written or {}
         self._started = time.monotonic()
         self._seen = _core.Seen()
         # what the shards are split into: the stem of their names, the host, the shards
@@ -119,12 +124,18 @@ class Build:
     def _sets(self, sources: Sequence[Any], given: dict[str, Any], config: Any) -> list[SetTable]:
         """What is to be built: the sets of a ``urlset.toml``, or one."""
         options = Options()
+        data: dict[str, Any] = {}
         tables: list[dict[str, Any]] = []
         inputs: tuple[str, ...] = ()
         where = "urlset.build"
         if config is not None:
             data, tables, inputs = load(Path(config))
             where = os.fspath(config)
+        # before anything else that may be wrong: the caller writes it of a failure, too
+        read = [*sources, *inputs, *(one for table in tables for one in table["input"])]
+        for name, target in self._written.items():
+            must_not_be_read(name, target, read)
+        if data:
             options = make_options(options, data, where=where)
         given = {key: value for key, value in given.items() if value is not None}
         options = make_options(options, given, where="options").checked()

@@ -80,6 +80,26 @@ def feeds(sources: Iterable[Source], options: Options) -> list[Feed]:
     return result
 
 
+def must_not_be_read(name: str, target: Path, sources: Sequence[Any]) -> None:
+    """A file that a build writes is none of its inputs, nor in a folder that is one.
+
+    Raises:
+        ConfigError: ``config.{name}``, where it is.
+    """
+    real = target.resolve()
+    for source in sources:
+        if not isinstance(source, (str, os.PathLike)) or os.fspath(source) == "-":
+            continue
+        text = os.fspath(source)
+        paths = [text, *glob.glob(text, recursive=True)]
+        if any(Path(path).resolve() in (real, *real.parents) for path in paths):
+            raise ConfigError(
+                f"{name}: {os.fspath(target)!r} is an input of the build, or in its folder; "
+                "write it elsewhere",
+                code=f"config.{name}",
+            )
+
+
 def _path_feeds(path: str, options: Options) -> Iterable[Feed]:
     if path == "-":
         yield _stdin_feed(options)
@@ -175,16 +195,21 @@ def _files_feeds(
     files: list[str], place: str | list[str], name: str, options: Options
 ) -> Iterable[Feed]:
     """Files one after the other; Parquet in folders that name columns (``country=de``) at once."""
-    in_columns = any("=" in part for file in files for part in Path(file).parts[:-1])
-    if in_columns and {options.format or _format_of(file) for file in files} == {"parquet"}:
+    formats = {options.format or _format_of(file) for file in files}
+    if any(map(_in_hive, files)) and formats == {"parquet"}:
         yield _dataset_feed(place, name, options)
         return
     for file in files:
         yield from _path_feeds(file, options)
 
 
+def _in_hive(path: str) -> bool:
+    """Whether a folder of it names a column and its value."""
+    return any("=" in part for part in Path(path).parts[:-1])
+
+
 def _parquet_feed(path: str, options: Options) -> Feed:
-    if "=" in str(Path(path).parent):
+    if _in_hive(path):
         return _dataset_feed(path, path, options)
     if not Path(path).is_file():
         raise InputError(
@@ -318,26 +343,6 @@ def _dataset_feed(paths: str | list[str], name: str, options: Options) -> Feed:
     with _readable(name):
         data = pads.dataset(paths, format="parquet", partitioning="hive")
         return _scan(data, name, options)
-
-
-def must_not_be_read(name: str, target: Path, sources: Sequence[Any]) -> None:
-    """A file that a build writes is none of its inputs, nor in a folder that is one.
-
-    Raises:
-        ConfigError: ``config.{name}``, where it is.
-    """
-    real = target.resolve()
-    for source in sources:
-        if not isinstance(source, (str, os.PathLike)) or os.fspath(source) == "-":
-            continue
-        text = os.fspath(source)
-        paths = [text, *glob.glob(text, recursive=True)]
-        if any(Path(path).resolve() in (real, *real.parents) for path in paths):
-            raise ConfigError(
-                f"{name}: {os.fspath(target)!r} is an input of the build, or in its folder; "
-                "write it elsewhere",
-                code=f"config.{name}",
-            )
 
 
 def _scan(data: pads.Dataset, name: str, options: Options) -> Feed:

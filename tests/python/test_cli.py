@@ -167,10 +167,10 @@ def test_json_in_every_case(catalog: Path, args: list[str], status: int, code: s
 
 
 def test_json_to_a_path_that_cannot_be_written(catalog: Path, out: Path) -> None:
-    ended = urlset("build", catalog, "--site", SITE, "--out", out, "--json", catalog / "x")
+    ended = urlset("build", catalog, "--site", SITE, "--out", out, "--json", out / "missing" / "x")
     assert (ended.status, ended.err.count("\n")) == (3, 1)
     assert "[output.json]" in ended.err
-    args = ("--site", SITE, "--out", out, "--json", catalog / "x", "--loc", "nope")
+    args = ("--site", SITE, "--out", out, "--json", out / "missing" / "x", "--loc", "nope")
     ended = urlset("build", catalog, *args)
     assert "column.missing" in ended.err and ended.status == 2  # the error that came first
 
@@ -388,9 +388,12 @@ def test_what_is_written_is_no_input(catalog: Path, tmp_path: Path, out: Path) -
     folder.mkdir()
     for source, option, target in (
         (catalog, "--rejects", catalog),
+        (catalog, "--json", catalog),
+        (catalog, "--json", link),
         (catalog, "--changes", link),
         (str(catalog.parent / "*.csv"), "--changes", catalog),
         (folder, "--changes", folder / "changes.csv"),
+        (folder, "--json", folder / "report.json"),
     ):
         policy = ("--duplicates", "drop")
         ended = urlset("build", source, "--site", SITE, "--out", out, *policy, option, target)
@@ -398,6 +401,28 @@ def test_what_is_written_is_no_input(catalog: Path, tmp_path: Path, out: Path) -
         assert (ended.status, ended.err.count("\n")) == (2, 1) and code in ended.err, ended
     assert catalog.read_bytes() == before and not out.exists()
     assert list(folder.iterdir()) == []
+
+
+@pytest.mark.parametrize("site", [f'site = "{SITE}"\n', ""])
+def test_the_report_is_no_input_of_a_set(catalog: Path, tmp_path: Path, site: str) -> None:
+    before = catalog.read_bytes()
+    config = tmp_path / "urlset.toml"
+    config.write_text(f'{site}out = "out"\n[[set]]\nname = "s"\ninput = ["c.csv"]\n')
+    ended = urlset("build", "--config", config, "--json", catalog, cwd=tmp_path)
+    assert (ended.status, ended.err.count("\n")) == (2, 1) and "[config.json]" in ended.err, ended
+    assert catalog.read_bytes() == before
+
+
+def test_an_interrupt_without_output(catalog: Path, out: Path) -> None:
+    """Nothing to tell it to does not keep a build from leaving."""
+    command = f"exec {shlex.quote(sys.executable)} -m urlset build - --site {SITE} --out {out} >&-"
+    process = subprocess.Popen(["sh", "-c", command], stdin=subprocess.PIPE, stderr=subprocess.PIPE)
+    time.sleep(1)
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(20) == 143
+    assert process.stdin is not None and process.stderr is not None
+    assert process.stderr.read() == b"urlset: stopped by a signal\n"
+    process.stdin.close()
 
 
 @pytest.mark.parametrize("options", [["--version"], ["build", "--help"], ["read", "--help"]])

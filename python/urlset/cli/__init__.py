@@ -5,6 +5,7 @@ Each command lives in a module of its own that is imported when it is called: st
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from importlib import import_module
@@ -63,6 +64,10 @@ def cli() -> None:
     """Turn catalogs of millions of rows into sitemaps, and keep them right."""
 
 
+#: what a write may end with
+UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
+
+
 def one_line(text: str) -> str:
     """``text`` on one line, control characters escaped: nothing in the data reaches a terminal."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
@@ -113,6 +118,8 @@ def main(argv: list[str] | None = None) -> None:
     try:
         if sys.stdout is not None:  # as under >&-
             sys.stdout.flush()
+    except BrokenPipeError:
+        status = 3
     except OSError as error:
         status = _system(error)
     os._exit(status)
@@ -120,7 +127,10 @@ def main(argv: list[str] | None = None) -> None:
 
 def _system(error: OSError) -> int:
     """Says what the operating system refused, which nothing else has explained; the status."""
-    _say(f"{error.filename or 'standard output'}: {error.strerror or error}")
+    place = error.filename
+    if place is None and error.errno in UNWRITABLE:
+        place = "standard output"  # whatever writes to a file says which
+    _say(f"{f'{place}: ' if place else ''}{error.strerror or error}")
     return 3
 
 

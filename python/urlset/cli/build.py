@@ -122,14 +122,16 @@ def _run(
     if config is None and not inputs and Path("urlset.toml").is_file():
         config = Path("urlset.toml")
     given = {key: value for key, value in given.items() if value not in (None, ())}
-    run = Build(Report(version=_version()))
+    written = {"json": Path(json_path)} if json_path and json_path != "-" else {}
+    run = Build(Report(version=_version()), written)
     try:
         with _signals(run, json_path), _progress(quiet) as on_progress:
             run.run(inputs, given, config, on_progress)
     except BaseException:
         # the error that came first is the one to tell
-        with suppress(PublishError):
-            _write_json(run.report, json_path)
+        if (run.report.error or {}).get("code") != "config.json":
+            with suppress(PublishError):
+                _write_json(run.report, json_path)
         raise
     _write_json(run.report, json_path)
     if not quiet and json_path != "-":
@@ -170,14 +172,21 @@ def _version() -> str:
 def _signals(run: Build, json_path: str | None) -> Iterator[None]:
     """SIGINT and SIGTERM end the command within half a second, whatever a stage waits for."""
 
+    leaving = threading.Lock()
+
     def leave(status: int) -> NoReturn:
-        if run.report.error is None:
-            run.report.error = {"code": "interrupted", "message": "stopped by a signal"}
-        click.echo(f"urlset: {run.report.error['message']}", err=True)
-        _write_json(run.report, json_path)
-        sys.stdout.flush()
-        # a source that does not return cannot be waited for; the next build cleans up
-        os._exit(status)
+        leaving.acquire()  # for good: of the timer and the main thread, the first one speaks
+        try:
+            if run.report.error is None:
+                run.report.error = {"code": "interrupted", "message": "stopped by a signal"}
+            click.echo(f"urlset: {run.report.error['message']}", err=True)
+            with suppress(PublishError):
+                _write_json(run.report, json_path)
+            if sys.stdout is not None:  # as under >&-
+                sys.stdout.flush()
+        finally:
+            # a source that does not return cannot be waited for; the next build cleans up
+            os._exit(status)
 
     def leave_soon(status: int) -> None:
         timer = threading.Timer(0.3, leave, [status])

@@ -51,6 +51,9 @@ def stoppable() -> Iterator[None]:
         try:
             yield
         except Stopped as stopped:
-            click.echo("urlset: stopped by a signal", err=True)
-            sys.stdout.flush()
-            os._exit(stopped.status)  # threads that wait for the network are not waited for
+            try:
+                click.echo("urlset: stopped by a signal", err=True)
+                if sys.stdout is not None:  # as under >&-
+                    sys.stdout.flush()
+            finally:
+                os._exit(stopped.status)  # threads that wait for the network are not waited for
