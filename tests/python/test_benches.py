@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 
 BENCHES = Path(__file__).resolve().parents[2] / "benches"
-# its scripts import each other by name; last, since `extensions` is a module of the tests too
+# its scripts import each other by name
 sys.path.append(str(BENCHES))
 
 pytest.importorskip("numpy", reason="the catalog generator needs numpy")

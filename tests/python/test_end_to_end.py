@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from conftest import SITE, urlset
-from extensions import SM, read_urls
+from extended import SM, read_urls
 from lxml import etree
 
 Schema = Callable[[Path], None]

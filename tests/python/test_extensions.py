@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 import urlset as us
 from conftest import SHARED, SITE
+from extended import namespaces, read_urls
 from extension_model import (
     CHANGEFREQ,
     DATES,
@@ -26,7 +27,6 @@ from extension_model import (
     entry,
     is_empty,
 )
-from extensions import namespaces, read_urls
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from lxml import etree

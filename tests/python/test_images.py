@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 import urlset as us
 from conftest import SHARED, SITE, urlset
-from extensions import build, namespaces, notes, read_urls
+from extended import build, namespaces, notes, read_urls
 
 CDN = "https://cdn.example"
 

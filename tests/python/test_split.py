@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 import urlset as us
 from conftest import SITE, read_index, read_shard
-from extensions import build
+from extended import build
 
 
 def index_paths(out: Path, name: str) -> list[str]:
