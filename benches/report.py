@@ -156,9 +156,9 @@ def _targets() -> list[Target]:
             "CSV to plain, time / `cp` and fsync (urlset fsyncs too)",
             _times("cp-sync", "urlset-csv-plain"), 2.0, 1.2, "", False,
         ),
-        ("peak memory, CSV, most at any size", _peak("csv"), 256, 128, " MiB", False),
+        ("peak memory, CSV, most of all sizes", _peak("csv"), 256, 128, " MiB", False),
         (
-            "peak memory, Parquet, most at any size",
+            "peak memory, Parquet, most of all sizes",
             _peak("parquet"), 384, 256, " MiB", False,
         ),
         ("`--duplicates drop`, time / `keep`", _field("duplicates", "ratio"), 1.3, 1.1, "", False),
@@ -213,6 +213,8 @@ def _rate_of(faster: str, slower: str) -> Measure:
 
 
 def _peak(source: str) -> Measure:
+    """The most that a format takes at any of the sizes that `memory` measured."""
+
     def measured(by_bench: dict[str, Told]) -> float | None:
         results = by_bench.get("memory", {"results": []})["results"]
         peaks = [one["peak_rss"] for one in results if one["takes"] == source]

@@ -129,6 +129,7 @@ fn stages(c: &mut Criterion) {
             for (number, spans) in cells.iter().enumerate() {
                 renderer.render(&CsvRow { text, spans }, number as u32, &mut chunk);
             }
+            chunk.sum_up();
             black_box(chunk.entries.len());
         });
     });
@@ -137,6 +138,7 @@ fn stages(c: &mut Criterion) {
     for (number, spans) in cells.iter().enumerate() {
         renderer.render(&CsvRow { text, spans }, number as u32, &mut chunk);
     }
+    chunk.sum_up();
     let xml = chunk.bytes.clone();
     let chunk = Arc::new(chunk);
     group.bench_function("pack", |b| {

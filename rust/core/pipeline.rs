@@ -5,7 +5,8 @@
 //!                       workers: write  <──shards──────────┘
 //! ```
 //!
-//! One reader, one collector, and as many workers as cores; a worker takes a complete shard before
+//! One reader (which for Parquet has threads of its own from ten cores on), one collector, and as
+//! many workers as cores; a worker takes a complete shard before
 //! a batch, since that frees memory. Every queue is bounded by the number of block buffers: the
 //! reader waits for one that the collector gives back.
 
@@ -51,7 +52,7 @@ pub struct Progress {
     pub urls: AtomicU64,
     /// Shards written.
     pub shards: AtomicU64,
-    /// Bytes of CSV files consumed.
+    /// Bytes of files consumed; of Parquet by the share of its rows.
     pub bytes: AtomicU64,
     /// Set it to end the run; it returns `cancelled` as soon as the source does.
     pub stop: AtomicBool,
@@ -103,13 +104,12 @@ pub fn run(
     progress: &Arc<Progress>,
     seen: &Seen,
 ) -> Result<Outcome> {
-    let unique = (config.duplicates != Duplicates::Keep).then(|| seen.take()).transpose()?;
+    let unique = (config.duplicates != Duplicates::Keep).then(|| seen.take());
     let shared = Arc::new(Rules::new(config, unique.as_ref().map(Unique::key))?);
     let families = config.mapping.alternate_group.as_ref().map(|_| {
         let x_default = config.mapping.x_default.clone().map(String::into_bytes);
         Families::new(x_default, config.max_bytes)
     });
-    let families = families.transpose()?;
     let workers = config.workers();
     let buffers = workers * 2 + 2;
     let (buffer_tx, buffer_rx) = bounded(buffers);

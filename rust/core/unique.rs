@@ -11,7 +11,6 @@
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Mutex;
 
-use crate::error::Result;
 use crate::simd::prefetch;
 
 const PARTITIONS: usize = 1 << 10;
@@ -45,11 +44,8 @@ pub struct Seen(Mutex<Option<Unique>>);
 
 impl Seen {
     /// What the run before has seen, or an empty set.
-    pub fn take(&self) -> Result<Unique> {
-        match self.0.lock().ok().and_then(|mut seen| seen.take()) {
-            Some(unique) => Ok(unique),
-            None => Unique::new(),
-        }
+    pub fn take(&self) -> Unique {
+        self.0.lock().ok().and_then(|mut seen| seen.take()).unwrap_or_else(Unique::new)
     }
 
     /// For the next run.
@@ -81,12 +77,13 @@ type Key = (u64, u16);
 
 impl Unique {
     /// An empty set with a key of its own: nobody can craft two URLs with one hash.
-    pub fn new() -> Result<Unique> {
-        Ok(Unique {
+    #[allow(clippy::new_without_default)] // its key makes each one different
+    pub fn new() -> Unique {
+        Unique {
             key: random_key(),
             partitions: (0..PARTITIONS).map(|_| Partition::default()).collect(),
             old: Vec::new(),
-        })
+        }
     }
 
     /// The key to hash with.
@@ -104,7 +101,7 @@ impl Unique {
             let number = partition(hash);
             let partition = &mut self.partitions[number];
             if partition.is_full() {
-                partition.grow(FIRST, &mut self.old);
+                partition.grow(&mut self.old);
             }
             if !partition.insert(key(hash)) {
                 known.push(i as u32);
@@ -166,10 +163,10 @@ impl Partition {
     }
 
     #[cold]
-    fn grow(&mut self, first: usize, old: &mut Vec<Bucket>) {
+    fn grow(&mut self, old: &mut Vec<Bucket>) {
         old.clone_from(&self.buckets);
         self.buckets.fill(Bucket::default());
-        self.buckets.resize((old.len() * 2).max(first), Bucket::default());
+        self.buckets.resize((old.len() * 2).max(FIRST), Bucket::default());
         for bucket in old {
             for key in bucket.keys() {
                 let mut at = home(key, self.buckets.len());
@@ -213,7 +210,7 @@ mod tests {
 
     #[test]
     fn it_knows_what_a_plain_set_knows() {
-        let mut unique = Unique::new().unwrap();
+        let mut unique = Unique::new();
         let mut plain = HashSet::new();
         let mut seed = 1u128;
         for round in 0..200 {
@@ -235,7 +232,7 @@ mod tests {
 
     #[test]
     fn keys_that_meet_in_few_buckets_are_told_apart() {
-        let mut unique = Unique::new().unwrap();
+        let mut unique = Unique::new();
         let mut plain = HashSet::new();
         let mut hashes = Vec::new();
         for high in 0..300u128 {

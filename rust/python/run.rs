@@ -54,7 +54,7 @@ impl Progress {
         self.0.shards.load(Ordering::Relaxed)
     }
 
-    /// Bytes of CSV consumed, as they are on the disk.
+    /// Bytes of files consumed, as they are on the disk; of Parquet by the share of its rows.
     #[getter]
     fn bytes(&self) -> u64 {
         self.0.bytes.load(Ordering::Relaxed)
@@ -123,10 +123,10 @@ fn source(config: &Config, (name, format, object, gaps): Input<'_>) -> PyResult<
 ///
 /// `sources` are `(name, "csv" or "parquet", None, [])` for a file and `(name, "arrow", object,
 /// gaps)` for an object with `__arrow_c_stream__`; a gap `(row, rows)` says that before a row of the
-/// stream rows are missing that the filters leave out. `encoder` begins a gzip file: it gives an object with zlib's `compress`
-/// and `flush`; an integer is a level of libdeflate; without it files stay plain. `seen` goes from
-/// set to set of a build. `live` is JSON, by path: digest and compressed_bytes. `tick` is called
-/// about ten times a second. Returns the outcome as JSON.
+/// stream rows are missing that the filters leave out. `encoder` begins a gzip file: it gives an
+/// object with zlib's `compress` and `flush`; an integer is a level of libdeflate; without it files
+/// stay plain. `seen` goes from set to set of a build. `live` is JSON, by path: digest and
+/// compressed_bytes. `tick` is called about ten times a second. Returns the outcome as JSON.
 #[pyfunction]
 #[pyo3(signature = (config_json, sources, folder, rejects, progress, seen, *, encoder=None, live="{}", tick=None))]
 #[allow(clippy::too_many_arguments)] // named in Python

@@ -289,7 +289,9 @@ mod tests {
                     kept.push((i, text, value));
                 }
             }
+            chunk.sum_up();
             chunk.remove(&gone);
+            assert_eq!(chunk.sum.is_some(), gone.is_empty(), "a sum of what is gone");
             assert_eq!(chunk.bytes, kept.iter().flat_map(|k| k.1.clone()).collect::<Vec<_>>());
             assert_eq!(chunk.entries.len(), kept.len());
             let used = if all { kept.len() } else { 0 };

@@ -71,8 +71,8 @@ pub struct Families {
 
 impl Families {
     /// With the language whose pages are for all others too.
-    pub fn new(x_default: Option<Vec<u8>>, max_bytes: u64) -> Result<Families> {
-        Ok(Families { x_default, max_bytes, ended: Unique::new()?, open: Vec::new() })
+    pub fn new(x_default: Option<Vec<u8>>, max_bytes: u64) -> Families {
+        Families { x_default, max_bytes, ended: Unique::new(), open: Vec::new() }
     }
 
     /// Takes a chunk and gives the elements that are complete. `row` is the number of the chunk's

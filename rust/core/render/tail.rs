@@ -9,7 +9,7 @@ pub(super) struct Tail {
 }
 
 /// `</loc><lastmod>` 20 `</lastmod><changefreq>` 7 `</changefreq><priority>` 3 `</priority></url>`
-/// take 107 bytes; a part is copied in a piece of up to 20.
+/// and a line break take 108 bytes; the room for a lastmod, 20, is there before one is written.
 const TAIL: usize = 128;
 
 impl Tail {

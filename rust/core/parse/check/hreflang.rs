@@ -47,6 +47,7 @@ mod tests {
             assert!(fault(bad.as_bytes()).is_some(), "{bad}");
         }
     }
+
     #[test]
     fn what_a_build_writes_is_right() {
         let letters = || b'a'..=b'z';
