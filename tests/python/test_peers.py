@@ -31,7 +31,7 @@ def value(entry: ElementTree.Element, path: str) -> str | None:
     path, _, attribute = path.partition("@")
     *parents, name = path.split("/")
     for element in entry.iter():
-        if local(element.tag) != name or element.tag == f"{NS}loc" and parents:
+        if local(element.tag) != name or (element.tag == f"{NS}loc" and parents):
             continue
         return element.get(attribute) if attribute else element.text
     return None
