@@ -38,18 +38,65 @@ class Case:
 
 #: loc values: sound ones, what must be encoded, and what is rejected or noted
 LOCS = [
-    "/plain", f"{SITE}/a", f"{SITE}/a?b=c&d='e'", "/ü/ß?q=ä", f"{SITE}/100%", f"{SITE}/%C3%BC%zz",
-    "/a b", "/<x>\"y\"", f"{SITE}/#top", f"{SITE}:443/port", f"{SITE}:/port", "HTTPS://WWW.SHOP.EXAMPLE/Case",
-    "https://bücher.example/x", "https://other.example/x", "http://www.shop.example/x", "//www.shop.example/x",
-    "relative", "N/A", "", None, " /blank ", "ftp://www.shop.example/x", "mailto:a@b.example", "https:///x",
-    "https://user:pw@www.shop.example/", "https://-a.example/", "https://256.1.1.1/", "/tab\tinside",
-    "/" + "x" * 1_100, "/" + "y" * 2_100, "/😀", "/a/../b", "/./c", "\\back\\slash", "/q?a&amp;b", "/X", "/x",
-    "/x/", f"{SITE}", "https://www.shop.example.", "https://xn--a/", "https://1.2.3.4/", "https://[::1]/x",
-]  # fmt: skip
+    "/plain",
+    f"{SITE}/a",
+    f"{SITE}/a?b=c&d='e'",
+    "/ü/ß?q=ä",
+    f"{SITE}/100%",
+    f"{SITE}/%C3%BC%zz",
+    "/a b",
+    '/<x>"y"',
+    f"{SITE}/#top",
+    f"{SITE}:443/port",
+    f"{SITE}:/port",
+    "HTTPS://WWW.SHOP.EXAMPLE/Case",
+    "https://bücher.example/x",
+    "https://other.example/x",
+    "http://www.shop.example/x",
+    "//www.shop.example/x",
+    "relative",
+    "N/A",
+    "",
+    None,
+    " /blank ",
+    "ftp://www.shop.example/x",
+    "mailto:a@b.example",
+    "https:///x",
+    "https://user:pw@www.shop.example/",
+    "https://-a.example/",
+    "https://256.1.1.1/",
+    "/tab\tinside",
+    "/" + "x" * 1_100,
+    "/" + "y" * 2_100,
+    "/😀",
+    "/a/../b",
+    "/./c",
+    "\\back\\slash",
+    "/q?a&amp;b",
+    "/X",
+    "/x",
+    "/x/",
+    f"{SITE}",
+    "https://www.shop.example.",
+    "https://xn--a/",
+    "https://1.2.3.4/",
+    "https://[::1]/x",
+]
 LASTMODS = [
-    None, "2026-01-02", "2026-01-02T03:04:05Z", "2026-01-02 03:04", "2026-01-02T03:04:05.678+01:00",
-    "2026", "2026-02-30", "0000-00-00", "yesterday", "", "2024-02-29", "1700000000", "2026-01-02T24:00:00Z",
-]  # fmt: skip
+    None,
+    "2026-01-02",
+    "2026-01-02T03:04:05Z",
+    "2026-01-02 03:04",
+    "2026-01-02T03:04:05.678+01:00",
+    "2026",
+    "2026-02-30",
+    "0000-00-00",
+    "yesterday",
+    "",
+    "2024-02-29",
+    "1700000000",
+    "2026-01-02T24:00:00Z",
+]
 CHANGEFREQS = [None, "daily", "Weekly", "often", ""]
 PRIORITIES = [None, 0.5, 1.0, 0.0, 1.1, 0.123456, -0.1]
 IMAGES = [None, [], [f"{SITE}/i.jpg"], ["/a.jpg", "/a.jpg", "N/A"], ["https://cdn.example/ü.png"]]
@@ -57,11 +104,20 @@ LINKS = [None, "/de", "https://de.shop.example/x", "not a url", ""]
 CATEGORIES = ["shoes", "Shoes", "hats & caps", "", None, "../x", "a-00001"]
 GROUPS = ["g1", "g2", "g3", None]
 LANGUAGES = ["de", "en-GB", "fr", "xx_YY", "x-default"]
-VIDEO = {"thumbnail_loc": [f"{SITE}/t.jpg", None], "title": ["A title", "T" * 101, None],
-         "description": ["Text & more", "d" * 2_049], "content_loc": ["/v.mp4", None],
-         "duration": [60, 0, 28_801, None], "live": ["yes", "maybe", None]}  # fmt: skip
-NEWS = {"name": ["Paper", None], "language": ["en", "zh-cn", "english"],
-        "publication_date": ["2026-01-02T03:04:05Z", "2026-01-02", "soon"], "title": ["T", None]}  # fmt: skip
+VIDEO = {
+    "thumbnail_loc": [f"{SITE}/t.jpg", None],
+    "title": ["A title", "T" * 101, None],
+    "description": ["Text & more", "d" * 2_049],
+    "content_loc": ["/v.mp4", None],
+    "duration": [60, 0, 28_801, None],
+    "live": ["yes", "maybe", None],
+}
+NEWS = {
+    "name": ["Paper", None],
+    "language": ["en", "zh-cn", "english"],
+    "publication_date": ["2026-01-02T03:04:05Z", "2026-01-02", "soon"],
+    "title": ["T", None],
+}
 
 
 def catalog(random: random.Random, count: int, *, clean: bool = False) -> Rows:
@@ -99,7 +155,12 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "small-bytes": {"max_bytes": 4_096},
     "small-index": {"max_urls": 3, "max_sitemaps": 4},
     "stable": {"layout": "stable", "max_urls": 9},
-    "stable-changed": {"layout": "stable", "max_urls": 9, "index_lastmod": "newest", "duplicates": "drop"},
+    "stable-changed": {
+        "layout": "stable",
+        "max_urls": 9,
+        "index_lastmod": "newest",
+        "duplicates": "drop",
+    },
     "drop": {"duplicates": "drop"},
     "fail": {"duplicates": "fail"},
     "sort": {"sort": True, "max_urls": 11},
@@ -112,12 +173,23 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "where": {"where": ["stock=true", "category!=shoes"]},
     "images": {"image": ["images"]},
     "alternates": {"alternate": ["de=de"], "lang": "en"},
-    "alternate-rows": {"alternate": ["de=de"], "lang": "en", "alternate_rows": True, "hosts": "any"},
+    "alternate-rows": {
+        "alternate": ["de=de"],
+        "lang": "en",
+        "alternate_rows": True,
+        "hosts": "any",
+    },
     "groups": {"alternate_group": "group", "lang_column": "language", "sort": False},
     "video": {"video": [f"{tag}=v_{tag}" for tag in VIDEO]},
     "news": {"news": [f"{tag}=n_{tag}" for tag in NEWS]},
-    "everything": {"image": ["images"], "alternate": ["de=de"], "lang": "en", "x_default": "en",
-                   "video": [f"{tag}=v_{tag}" for tag in VIDEO], "news": [f"{tag}=n_{tag}" for tag in NEWS]},
+    "everything": {
+        "image": ["images"],
+        "alternate": ["de=de"],
+        "lang": "en",
+        "x_default": "en",
+        "video": [f"{tag}=v_{tag}" for tag in VIDEO],
+        "news": [f"{tag}=n_{tag}" for tag in NEWS],
+    },
     "split": {"split_by": "category", "max_urls": 5},
     "split-each": {"split_by": "category", "split_index": "each"},
     "split-host": {"split_by": "@host", "hosts": "any"},
@@ -133,7 +205,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "one-thread": {"threads": 1},
     "dry": {"dry_run": True},
     "verified": {"verify_staged": True, "hosts": "any"},
-}  # fmt: skip
+}
 
 
 def cases() -> Iterator[Case]:
@@ -163,12 +235,22 @@ def cases() -> Iterator[Case]:
             f"loc/{json.dumps(value)[:40]}", [{"loc": value}, {"loc": "/one-good-row"}], most
         )
     for name, wrong in {
-        "no-site": {"site": ""}, "bad-site": {"site": "shop"}, "no-column": {"loc": "missing"},
-        "bad-name": {"name": "../x"}, "max-urls": {"max_urls": 50_001}, "max-bytes": {"max_bytes": 1},
-        "hosts": {"hosts": "a b"}, "where": {"where": ["x"]}, "zone": {"timezone": "Mars/Base"},
-        "image": {"image": ["missing"]}, "video": {"video": ["nosuchtag=loc"]},
-        "language": {"alternate": ["en_US=de"]}, "shrink": {"max_shrink": "x"},
-        "split": {"split_by": "missing"}, "template": {"loc_template": "{", "loc": None},
-        "constant": {"priority": "=7"}, "text": {"output": "text", "image": ["images"]},
-    }.items():  # fmt: skip
+        "no-site": {"site": ""},
+        "bad-site": {"site": "shop"},
+        "no-column": {"loc": "missing"},
+        "bad-name": {"name": "../x"},
+        "max-urls": {"max_urls": 50_001},
+        "max-bytes": {"max_bytes": 1},
+        "hosts": {"hosts": "a b"},
+        "where": {"where": ["x"]},
+        "zone": {"timezone": "Mars/Base"},
+        "image": {"image": ["missing"]},
+        "video": {"video": ["nosuchtag=loc"]},
+        "language": {"alternate": ["en_US=de"]},
+        "shrink": {"max_shrink": "x"},
+        "split": {"split_by": "missing"},
+        "template": {"loc_template": "{", "loc": None},
+        "constant": {"priority": "=7"},
+        "text": {"output": "text", "image": ["images"]},
+    }.items():
         yield Case(f"wrong/{name}", catalog(generator, 3, clean=True), most | wrong)

@@ -27,9 +27,17 @@ from cases import SITE, Case, Rows, cases
 RECORDED = Path(__file__).with_name("recorded.json")
 #: keys whose values depend on the machine, the clock or the encoder
 VOLATILE = {
-    "seconds", "peak_rss", "timings", "version", "urlset", "compressed_bytes", "mtime_ns",
-    "changed_at", "config", "message",
-}  # fmt: skip
+    "seconds",
+    "peak_rss",
+    "timings",
+    "version",
+    "urlset",
+    "compressed_bytes",
+    "mtime_ns",
+    "changed_at",
+    "config",
+    "message",
+}
 
 
 def digest(data: bytes) -> str:
