@@ -21,6 +21,10 @@ from .errors import ConfigError
 MAX_URLS = 50_000
 MAX_BYTES = 52_428_800
 MAX_SITEMAPS = 50_000
+#: the smallest file that holds one URL of 2,047 characters
+MIN_BYTES = 4_096
+#: the largest number of rows that the core counts to
+MAX_COUNT = (1 << 63) - 1
 
 
 @dataclass(frozen=True)
@@ -50,12 +54,16 @@ def _option(
     *,
     metavar: str | None = None,
     choices: Sequence[str] | None = None,
+    limits: tuple[int, int] | None = None,
     per_set: bool = False,
 ) -> Any:
-    """A field with what the command line and the documents say of it."""
+    """A field with what the command line and the documents say of it.
+
+    ``limits`` are the smallest and the largest whole number that the option takes.
+    """
     metadata = {
         "section": section, "help": help, "metavar": metavar, "choices": choices,
-        "per_set": per_set,
+        "limits": limits, "per_set": per_set,
     }  # fmt: skip
     return field(default=default, metadata=metadata)
 
@@ -150,11 +158,16 @@ class Options:
         None, "Layout", "Limits and checks of one engine, or of the protocol of 2006; baidu takes"
         " no index.", choices=tuple(PRESETS),
     )  # fmt: skip
-    max_urls: int = _option(MAX_URLS, "Layout", "URLs a shard at most.", metavar="N")
-    max_bytes: int = _option(
-        MAX_BYTES, "Layout", "Uncompressed bytes a shard at most.", metavar="N"
+    max_urls: int = _option(
+        MAX_URLS, "Layout", "URLs a shard at most.", metavar="N", limits=(1, MAX_URLS)
     )
-    max_sitemaps: int = _option(MAX_SITEMAPS, "Layout", "Shards an index at most.", metavar="N")
+    max_bytes: int = _option(
+        MAX_BYTES, "Layout", "Uncompressed bytes a shard at most.", metavar="N",
+        limits=(MIN_BYTES, MAX_BYTES),
+    )  # fmt: skip
+    max_sitemaps: int = _option(
+        MAX_SITEMAPS, "Layout", "Shards an index at most.", metavar="N", limits=(1, MAX_SITEMAPS)
+    )
     split_by: str | None = _option(
         None, "Layout", "A set of shards for each value of a column; @host for each host, in"
         " OUT/HOST/ with an index each. What waits goes to the disk, at most the plain XML.",
@@ -165,8 +178,9 @@ class Options:
         choices=("one", "each"),
     )  # fmt: skip
     max_groups: int = _option(
-        10_000, "Layout", "Values of --split-by at most.", metavar="N", per_set=True
-    )
+        10_000, "Layout", "Values of --split-by at most.", metavar="N", limits=(1, 1_000_000),
+        per_set=True,
+    )  # fmt: skip
     layout: str = _option(
         "packed", "Layout", "Full shards, or borders set by the rows, so that an edit touches one "
         "shard.", choices=("packed", "stable"),
@@ -233,10 +247,11 @@ class Options:
         metavar="NAME", per_set=True,
     )  # fmt: skip
     max_cell: int = _option(
-        1 << 20, "Run", "Bytes of a CSV cell at most.", metavar="N", per_set=True
-    )
+        1 << 20, "Run", "Bytes of a CSV cell at most.", metavar="N", limits=(1, 64 << 20),
+        per_set=True,
+    )  # fmt: skip
     threads: int | None = _option(
-        None, "Run", "Threads that render and compress [cores].", metavar="N"
+        None, "Run", "Threads that render and compress [cores].", metavar="N", limits=(1, 1_024)
     )
     changes: str | os.PathLike[str] | None = _option(
         None, "Run", "Write which URLs were added, changed, removed, .csv, .jsonl or .parquet "
@@ -262,6 +277,12 @@ class Options:
                     f"{spec.name.rstrip('_')}: {value!r} is none of {', '.join(choices)}",
                     code="config.choice",
                 )
+            limits = spec.metadata["limits"]
+            if limits and value is not None and not limits[0] <= value <= limits[1]:
+                raise ConfigError(
+                    f"{spec.name}: {value} is not a whole number from {limits[0]} to {limits[1]}",
+                    code="config.limit",
+                )
         check_name(self.name)
         if self.changes is not None:
             if self.duplicates == "keep":
@@ -277,11 +298,6 @@ class Options:
                 )
         self.max_rejects_json()
         parse_percent("max_shrink", self.max_shrink)
-        if not 1 <= self.max_sitemaps <= MAX_SITEMAPS:
-            raise ConfigError(
-                f"max_sitemaps: {self.max_sitemaps} is not from 1 to {MAX_SITEMAPS}",
-                code="config.limit",
-            )
         self.filters_json()
         self._check_text()
         address = self.sitemap_url or self.site
@@ -350,7 +366,13 @@ class Options:
         """``max_rejects`` as the core reads it."""
         text = str(self.max_rejects).strip()
         if text.isdecimal():
-            return {"count": int(text)}
+            return {"count": min(int(text), MAX_COUNT)}
+        if not text.endswith("%"):
+            raise ConfigError(
+                f"max_rejects: {text!r} is neither a number of rows nor a share of them;"
+                " write for example 100 or 1%",
+                code="config.percent",
+            )
         return {"share": parse_percent("max_rejects", text)}
 
     def filters_json(self) -> list[dict[str, object]]:
@@ -493,7 +515,8 @@ def parse_percent(name: str, text: str) -> float:
     match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*%", str(text).strip())
     if not match or float(match[1]) > 100:
         raise ConfigError(
-            f"{name}: {text!r} is no share; write for example 1%", code="config.percent"
+            f"{name}: {text!r} is not a share from 0% to 100%; write for example 1%",
+            code="config.percent",
         )
     return float(match[1]) / 100
 

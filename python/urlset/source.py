@@ -8,7 +8,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, runtime_checkable
 
@@ -48,6 +48,8 @@ class Feed:
         stream: an object with ``__arrow_c_stream__``; None for a file.
         rows: how many a stream has, where that is known at once.
         size: bytes of a file, 0 where unknown.
+        columns: all columns of the input that a stream was made from, also those that it leaves
+            out; None where only the core knows them.
         gaps: where the stream lacks rows that ``where`` leaves out: before which of its rows, and
             how many.
         close: to be called when the core has read it; raises what the core could not see.
@@ -58,6 +60,7 @@ class Feed:
     stream: ArrowStream | None = None
     rows: int | None = None
     size: int = 0
+    columns: tuple[str, ...] | None = None
     gaps: tuple[tuple[int, int], ...] = ()
     close: Callable[[], None] = lambda: None
 
@@ -78,6 +81,26 @@ def feeds(sources: Iterable[Source], options: Options) -> list[Feed]:
     if not result:
         raise ConfigError("which input? (urlset build INPUT ...)", code="config.input")
     return result
+
+
+def column_names(path: str, options: Options) -> list[str]:
+    """All columns of an input, for a look at it.
+
+    Raises:
+        InputError: the input is missing or cannot be opened.
+    """
+    # a mapping that needs no column of the input
+    fixed = replace(
+        options, loc=None, loc_template=f"{options.site}/", lastmod="=2000-01-01",
+        changefreq="=daily", priority="=0.5",
+    )  # fmt: skip
+    [feed, *_] = feeds([path], fixed)
+    try:
+        if feed.columns is not None:
+            return list(feed.columns)
+        return _core.look(json.dumps(fixed.core_json()), feed.name, feed.format)
+    finally:
+        feed.close()
 
 
 def must_not_be_read(name: str, target: Path, sources: Sequence[Any]) -> None:
@@ -369,7 +392,8 @@ def _scan(data: pads.Dataset, name: str, options: Options) -> Feed:
         use_threads=(os.cpu_count() or 1) > 4,
         **scan_options,
     )
-    return Feed(name, "arrow", scanner.to_reader(), rows=rows, gaps=tuple(gaps))
+    names = tuple(data.schema.names)
+    return Feed(name, "arrow", scanner.to_reader(), rows=rows, columns=names, gaps=tuple(gaps))
 
 
 def _prune(
@@ -438,7 +462,8 @@ def _ipc_feed(path: str, options: Options) -> Feed:
             is_file = file.read(6) == b"ARROW1"
         if is_file:
             return _scan(pads.dataset(path, format="ipc"), path, options)
-        return Feed(path, "arrow", pa.ipc.open_stream(pa.OSFile(path)))
+        stream = pa.ipc.open_stream(pa.OSFile(path))
+        return Feed(path, "arrow", stream, columns=tuple(stream.schema.names))
 
 
 #: bytes of JSON Lines from which the types of the columns are told
@@ -473,7 +498,7 @@ def _jsonl_feed(file: Any, name: str, options: Options) -> Feed:
         )
         batches = _jsonl_batches(head, stream, parse)
         rows = pa.RecordBatchReader.from_batches(parse.explicit_schema, batches)
-        return Feed(name, "arrow", rows)
+        return Feed(name, "arrow", rows, columns=tuple(schema.names))
 
 
 def _jsonl_batches(head: bytes, stream: Any, parse: Any) -> Iterator[pa.RecordBatch]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 import click
 
 from ..config import Options, make_options
 from ..init import init as write_toml
+from . import one_line
 
 
 @click.command(
@@ -38,5 +40,9 @@ def init(input: str, target: Path, out: str, force: bool, **given: str | None) -
     options = make_options(
         Options(), {key: value for key, value in given.items() if value is not None}, where="init"
     )
-    click.echo(write_toml(input, target, options, out=out, force=force), nl=False)
-    click.echo(f"\nwritten to {target}; next: urlset build", err=True)
+    text = write_toml(input, target, options, out=out, force=force)
+    click.echo("\n".join(one_line(line) for line in text.splitlines()))
+    # without --config the command reads urlset.toml of the folder that it runs in
+    default = target == Path("urlset.toml")
+    build = "urlset build" if default else f"urlset build --config {shlex.quote(str(target))}"
+    click.echo(f"\nwritten to {target}; next: {build}", err=True)

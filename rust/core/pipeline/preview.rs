@@ -1,5 +1,7 @@
 //! The first rows of an input, for `urlset init`: nothing is written.
 
+use std::collections::BTreeMap;
+
 use super::csv::{End, fault_error, render_csv};
 use crate::config::Config;
 use crate::error::Result;
@@ -26,6 +28,12 @@ pub struct Preview {
     pub urls: Vec<String>,
     /// What is wrong with the first rows that became none.
     pub rejects: Vec<String>,
+    /// Rows that were rendered.
+    pub rows: u64,
+    /// Those of them that were rejected, by code.
+    pub rejected: BTreeMap<&'static str, u64>,
+    /// Values that were left out, and other notes, by code.
+    pub notes: BTreeMap<&'static str, u64>,
 }
 
 /// Renders the first batch of a source and gives at most `most` elements, for `urlset init`.
@@ -57,6 +65,13 @@ pub fn preview(config: &Config, mut source: Box<dyn Source>, most: usize) -> Res
         }
     }
     let mut preview = Preview { columns: columns.names, mapping, ..Preview::default() };
+    preview.rows = chunk.rows;
+    for (code, count) in &chunk.notes {
+        *preview.notes.entry(code).or_default() += count;
+    }
+    for reject in &chunk.rejects {
+        *preview.rejected.entry(reject.code).or_default() += 1;
+    }
     let mut at = 0;
     for entry in chunk.entries.iter().take(most) {
         let end = at + entry.len as usize;
