@@ -427,7 +427,10 @@ mod tests {
         let text = "<url>".repeat(200_000);
         let entries: Vec<ShardEntry> = std::thread::scope(|scope| {
             let threads: Vec<_> = (1..=8)
-                .map(|number| scope.spawn(|| dir.write(shard(number, &text)).unwrap()))
+                .map(|number| {
+                    let (dir, text) = (&dir, &text);
+                    scope.spawn(move || dir.write(shard(number, text)).unwrap())
+                })
                 .collect();
             threads.into_iter().map(|thread| thread.join().unwrap()).collect()
         });
