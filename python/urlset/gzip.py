@@ -9,9 +9,9 @@ Measured on one core over finished XML shards (MB/s, and how many times smaller)
         level 0 with a Huffman table made from the first shard         700  4.18
 
 A stream takes a call for each block of the shard (``BLOCK`` in ``shard/gzip.rs``), with the GIL
-released, and needs no buffer for the shard as a whole: as fast as the library linked in, without nasm and autotools where urlset
-is installed. So the wheel it is, and libdeflate (in the Rust core) where there is none. ISA-L's
-bytes may differ between CPU families.
+released, and needs no buffer for the shard as a whole: as fast as the library linked in, without
+nasm and autotools where urlset is installed. So the wheel it is, and libdeflate (in the Rust core)
+where there is none. ISA-L's bytes may differ between CPU families.
 """
 
 from __future__ import annotations

@@ -89,7 +89,10 @@ def test_verify_staged_accepts_kept_duplicates(tmp_path: Path, sets: int) -> Non
     assert len({shard["path"] for shard in report["shards"]}) < len(report["shards"])
     # and again, where nothing is staged
     assert urlset("build", "--verify-staged", cwd=tmp_path).status == 0
-    listed = [entry["loc"].removeprefix(f"{SITE}/") for entry in read_index(tmp_path / "out/sitemap.xml")]
+    index = report["indexes"][0]["path"]
+    listed = [
+        entry["loc"].removeprefix(f"{SITE}/") for entry in read_index(tmp_path / "out" / index)
+    ]
     assert len(listed) == len(set(listed))
     locs = {entry["loc"] for name in listed for entry in read_shard(tmp_path / "out" / name)}
     assert locs == {f"{SITE}/{number}" for number in range(20)}

@@ -12,7 +12,6 @@ import json
 import random
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -66,7 +65,7 @@ def stored(out: Path) -> dict[str, str]:
 
 
 def build(source: object, out: Path, **options: object) -> dict[str, str]:
-    package.build(source, site=SITE, out=out, **options)
+    package.build(source() if callable(source) else source, site=SITE, out=out, **options)
     return stored(out)
 
 
@@ -79,15 +78,18 @@ def inputs(table: pa.Table, tmp_path_factory: pytest.TempPathFactory) -> dict[st
     packed.write_bytes(gzip.compress(whole.read_bytes(), 1))
     parts = [
         write(table.slice(at, length), folder / f"part-{at:05}.{ending}")
-        for at, length, ending in
-        [(0, 7, "csv"), (7, 24_993, "csv"), (25_000, 1, "csv"), (25_001, 34_999, "csv")]
+        for at, length, ending in [
+            (0, 7, "csv"),
+            (7, 24_993, "csv"),
+            (25_000, 1, "csv"),
+            (25_001, 34_999, "csv"),
+        ]
     ]
     mixed = [
         write(table.slice(0, 20_011), folder / "m0.parquet", rows=3_000),
         write(table.slice(20_011, 20_000), folder / "m1.csv"),
         write(table.slice(40_011), folder / "m2.arrow", rows=777),
     ]
-    batches: Callable[[], Iterator[pa.RecordBatch]] = lambda: iter(table.to_batches(1_234))
     return {
         "csv": whole,
         "csv.gz": packed,
@@ -100,7 +102,8 @@ def inputs(table: pa.Table, tmp_path_factory: pytest.TempPathFactory) -> dict[st
         "arrow, batches of 99": write(table, folder / "b.arrow", rows=99),
         "jsonl": write(table, folder / "c.jsonl"),
         "table": table,
-        "reader": lambda: pa.RecordBatchReader.from_batches(table.schema, batches()),
+        # made anew for each build, since it is read once
+        "reader": lambda: table.to_reader(1_234),
     }
 
 
@@ -111,10 +114,9 @@ def test_every_input_gives_the_same_files(
     wanted = build(inputs["csv"], tmp_path / "wanted", level=level, threads=1, max_urls=25_000)
     assert len(wanted) == 4
     for number, (name, source) in enumerate(inputs.items()):
-        given = source() if callable(source) else source
         out = tmp_path / str(number)
         threads = [1, 2, 7][number % 3]
-        made = build(given, out, level=level, threads=threads, max_urls=25_000)
+        made = build(source, out, level=level, threads=threads, max_urls=25_000)
         assert made == wanted, f"{name}, level {level}, {threads} threads"
 
 
@@ -130,13 +132,12 @@ def test_sorted_rows_and_values_that_the_set_is_split_by(
     assert len(wanted_split) >= 4
     for number, name in enumerate(inputs):
         source = inputs[name]
-        given = (lambda s=source: s() if callable(s) else s)  # fmt: skip # a reader is read once
         threads = [1, 2, 7][number % 3]
-        made = build(given(), tmp_path / f"{number}-sorted", sort=True, threads=threads, **plain)
+        made = build(source, tmp_path / f"{number}-sorted", sort=True, threads=threads, **plain)
         assert made == wanted, name
-        made = build(given(), tmp_path / f"{number}-split", threads=threads, **split)
+        made = build(source, tmp_path / f"{number}-split", threads=threads, **split)
         assert made == wanted_split, name
-        made = build(given(), tmp_path / f"{number}-both", sort=True, threads=threads, **split)
+        made = build(source, tmp_path / f"{number}-both", sort=True, threads=threads, **split)
         assert made == wanted_split, name
 
 
