@@ -173,9 +173,9 @@ class Build:
                 for table, feed in zip(sets, inputs, strict=True):
                     self._build_set(table, feed, publication, live, on_progress)
             except BaseException:
-                self._keep_rejects(options, publication, whole=False)
+                self._keep_rejects(options, publication, False)
                 raise
-            self._keep_rejects(options, publication, whole=True)
+            self._keep_rejects(options, publication, True)
             self._check(options, manifest)
             new = self._manifest(sets, publication, manifest)
             moves = list(dict.fromkeys(shard.path for shard in self.report.shards if shard.changed))
@@ -260,7 +260,7 @@ class Build:
         for chosen in outcome["mapping"]:
             report.mapping.setdefault(chosen["field"], chosen["from"])
 
-    def _keep_rejects(self, options: Options, publication: Publication, *, whole: bool) -> None:
+    def _keep_rejects(self, options: Options, publication: Publication, whole: bool) -> None:
         """Puts the rejects where they belong, also when the build fails.
 
         Args:
