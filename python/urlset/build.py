@@ -19,6 +19,7 @@ from .errors import DataError, Error, PublishError, RejectLimitError
 from .feed import deliver_feed, recover_feed, stage_feed
 from .gzip import encoder
 from .index import Sitemap, render_indexes
+from .names import check_files, splits_index, taken, taken_by
 from .publish import VERSION, Publication, inside, untouched
 from .report import Report, Shard, engine_warnings, warnings_of
 from .source import Feed, Source, feeds, must_not_be_read
@@ -92,6 +93,10 @@ class Build:
         self._seen = _core.Seen()
         # what the shards are split into: the stem of their names, the host, the shards
         self._groups: list[tuple[str | None, str | None, list[Shard]]] = []
+        # where the core writes the rejects of each set, in the order of the sets
+        self._rejects: list[Path] = []
+        # stems that the values of a further set cannot have
+        self._taken: list[str] = []
 
     def run(
         self,
@@ -163,11 +168,14 @@ class Build:
             self.report.warnings += warnings_of({c: n for c, n in recovered.items() if n})
             live = self._live(manifest, out, _fingerprint(sets))
             started = time.monotonic()
+            self._taken = taken([table.options for table in sets], _index_of_sets(sets))
             try:
                 for table, feed in zip(sets, inputs, strict=True):
                     self._build_set(table, feed, publication, live, on_progress)
-            finally:
-                self._keep_rejects(options, publication)
+            except BaseException:
+                self._keep_rejects(options, publication, False)
+                raise
+            self._keep_rejects(options, publication, True)
             self._check(options, manifest)
             new = self._manifest(sets, publication, manifest)
             moves = list(dict.fromkeys(shard.path for shard in self.report.shards if shard.changed))
@@ -203,11 +211,12 @@ class Build:
     ) -> None:
         progress = _core.Progress()
         tick = (lambda: on_progress(progress, inputs)) if on_progress is not None else None
-        rejects = publication.state / f"rejects-{len(self.report.shards)}.new"
+        rejects = publication.state / f"rejects-{len(self._rejects)}.new"
+        self._rejects.append(rejects)
         options = table.options
         try:
             text = _core.build(
-                json.dumps(options.core_json()),
+                json.dumps(options.core_json() | {"taken": self._taken}),
                 [(feed.name, feed.format, feed.stream, feed.gaps) for feed in inputs],
                 publication.staging,
                 rejects,
@@ -246,22 +255,33 @@ class Build:
         for part in outcome["sets"]:
             own, shards = shards[: part["shards"]], shards[part["shards"] :]
             self._groups.append((part["stem"] if by_group else None, part["host"], own))
+            self._taken += taken_by([part["stem"]])
         self._groups.append((None, None, shards))
         for chosen in outcome["mapping"]:
             report.mapping.setdefault(chosen["field"], chosen["from"])
 
-    def _keep_rejects(self, options: Options, publication: Publication) -> None:
-        """Puts the rejects where they belong, also when the build fails."""
+    def _keep_rejects(self, options: Options, publication: Publication, whole: bool) -> None:
+        """Puts the rejects where they belong, also when the build fails.
+
+        Args:
+            whole: all sets were built, so every rejected row must be there; otherwise the file
+                knows more than the report.
+        """
         target = Path(options.rejects or publication.state / "rejects.csv")
-        parts = sorted(publication.state.glob("rejects-*.new"))
+        parts = [part for part in self._rejects if part.exists()]
         if not parts:
             if options.rejects is None:
                 target.unlink(missing_ok=True)  # those of a former build would mislead
             return
-        from .rejects import keep
+        from .rejects import check, keep
 
-        keep(parts, target)
+        counts = keep(parts, target)
         self.report.rejects["path"] = str(target)
+        if whole:
+            check(counts, self.report.rejects["by_code"])
+        else:
+            self.report.rejects["by_code"] = counts
+            self.report.rejected = sum(counts.values())
 
     def _check(self, options: Options, manifest: dict[str, Any] | None) -> None:
         """What the data must fulfil before anything is published."""
@@ -323,12 +343,16 @@ class Build:
                 " is a defect of urlset or of the disk, please report it",
                 code="verify.staged",
             )
-        if found.urls != self.report.urls:
-            raise PublishError(
-                f"{found.urls:,} URLs were read back where {self.report.urls:,} were written;"
-                " nothing was published; please report this",
-                code="verify.staged",
-            )
+        # equal shards share a file, which is listed once and read once
+        written = {entry["path"]: entry["urls"] for entry in manifest["shards"]}
+        read = {file.name: file.urls for file in found.files if file.name in written}
+        for path, urls in written.items():
+            if read.get(path) != urls:
+                raise PublishError(
+                    f"{path}: {read.get(path, 0):,} URLs were read back where {urls:,} were"
+                    " written; nothing was published; please report this",
+                    code="verify.staged",
+                )
 
     def _stage_indexes(
         self, sets: list[SetTable], publication: Publication, manifest: dict[str, Any]
@@ -339,7 +363,9 @@ class Build:
             The staged ones, the first index last: it is what crawlers ask for.
         """
         options = sets[0].options
+        shards_made = [(shard.path, shard.digest) for shard in self.report.shards]
         if not options.preset.index:  # the manifest is then what makes the build live
+            check_files(shards_made, [])
             self.report.url = address(options, self.report.shards[0].path, self._groups[0][1])
             return []
         name = options.name if len(sets) == 1 else _index_of_sets(sets)
@@ -365,6 +391,7 @@ class Build:
                 manifest["indexes"].append(asdict(named))
                 if not publication.is_live(index.path, text):
                     fresh[index.path] = text
+        check_files(shards_made, [index.path for index in self.report.indexes])
         self.report.url = self.report.indexes[0].url
         publication.stage(fresh)
         return list(fresh)[::-1]
@@ -391,7 +418,7 @@ class Build:
                 "digest": shard.digest,
                 "lastmod": shard.lastmod,
                 "changed_at": entry["changed_at"] if kept else now,
-                "mtime_ns": _mtime(folder / shard.path),
+                "mtime_ns": _mtime(folder / shard.path, shard.compressed_bytes),
                 **({"host": hosts[shard.path]} if shard.path in hosts else {}),
             }
         return {
@@ -436,13 +463,25 @@ class Build:
         return live
 
 
-def _mtime(path: Path) -> int:
+def _mtime(path: Path, size: int) -> int:
+    """The time of a shard that is staged or stays live, in nanoseconds.
+
+    Raises:
+        PublishError: it is gone, or has not the size that was written.
+    """
     try:
-        return path.stat().st_mtime_ns
+        stat = path.stat()
     except FileNotFoundError:
         raise PublishError(
             f"{path.name} vanished while the build ran; run it again", code="publish.vanished"
         ) from None
+    if stat.st_size != size:
+        raise PublishError(
+            f"{path.name} has {stat.st_size:,} bytes where {size:,} were written; nothing was"
+            " published; run the build again",
+            code="output.damaged",
+        )
+    return stat.st_mtime_ns
 
 
 def _retired(options: Options, former: dict[str, Any] | None, new: set[str]) -> list[str]:
@@ -456,13 +495,6 @@ def _retired(options: Options, former: dict[str, Any] | None, new: set[str]) -> 
     if shards == new:
         return sorted(former.get("retired", ()))
     return sorted(shards - new)
-
-
-def splits_index(options: Options) -> bool:
-    """Whether each value that the set is split by has an index of its own."""
-    return options.split_by == "@host" or (
-        options.split_by is not None and options.split_index == "each"
-    )
 
 
 def address(options: Options, path: str, host: str | None) -> str:

@@ -8,10 +8,10 @@ Measured on one core over finished XML shards (MB/s, and how many times smaller)
     ISA-L linked in                              level 1  667  4.18    level 2  627  4.29
         level 0 with a Huffman table made from the first shard         700  4.18
 
-A stream takes a call for each piece of a megabyte, with the GIL released, and needs no buffer
-for the shard as a whole: as fast as the library linked in, without nasm and autotools where urlset
-is installed. So the wheel it is, and libdeflate (in the Rust core) where there is none. ISA-L's
-bytes may differ between CPU families.
+A stream takes a call for each block of the shard (``BLOCK`` in ``shard/gzip.rs``), with the GIL
+released, and needs no buffer for the shard as a whole: as fast as the library linked in, without
+nasm and autotools where urlset is installed. So the wheel it is, and libdeflate (in the Rust core)
+where there is none. ISA-L's bytes may differ between CPU families.
 """
 
 from __future__ import annotations

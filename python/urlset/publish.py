@@ -165,7 +165,7 @@ class Publication:
         target = inside(self.staging, path)
         with writing(target):
             target.parent.mkdir(parents=True, exist_ok=True)
-            write_synced(target, text)
+            write_synced(target, text, os.O_EXCL)
 
     def is_live(self, path: str, text: str) -> bool:
         """Whether a small file is live with just this content."""
@@ -345,9 +345,13 @@ def _list(holder: dict[str, Any], key: str) -> list[Any]:
     return value
 
 
-def write_synced(path: Path, text: str) -> None:
-    """Writes a file with the usual mode (0666 less the umask) and waits for the disk."""
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o666)
+def write_synced(path: Path, text: str, flag: int = os.O_TRUNC) -> None:
+    """Writes a file with the usual mode (0666 less the umask) and waits for the disk.
+
+    Args:
+        flag: ``O_TRUNC`` writes over what is there, ``O_EXCL`` refuses to.
+    """
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | flag | os.O_CLOEXEC, 0o666)
     with os.fdopen(descriptor, "w", encoding="utf-8", newline="\n") as file:
         file.write(text)
         file.flush()

@@ -1,15 +1,26 @@
-"""The reject file: from the parts that the core wrote to where the user wants it."""
+"""The reject file: from the parts that the core wrote to where the user wants it.
+
+A row may hold line breaks, so rows are counted by the core, as CSV.
+"""
 
 from __future__ import annotations
 
 import shutil
 from pathlib import Path
 
+from . import _core
 from .errors import PublishError
 
+#: a row has at most some kilobytes, but the name of its column may be long
+PARQUET_BLOCK_BYTES = 16 << 20
 
-def keep(parts: list[Path], target: Path) -> None:
-    """Joins the parts (CSV, each with a header) to ``target``: CSV, or Parquet by its ending."""
+
+def keep(parts: list[Path], target: Path) -> dict[str, int]:
+    """Joins the parts (CSV, each with a header) to ``target``: CSV, or Parquet by its ending.
+
+    Returns:
+        How many rows of each code the file has, counted in it after the parts were joined.
+    """
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         joined = parts[0]
@@ -19,8 +30,9 @@ def keep(parts: list[Path], target: Path) -> None:
                     file.readline()
                     shutil.copyfileobj(file, whole)
                 part.unlink()
+        counts = _core.count_rejects(joined)
         if target.suffix.lower() in (".parquet", ".pq"):
-            _to_parquet(joined, target)
+            _to_parquet(joined, target, sum(counts.values()))
             joined.unlink()
         elif joined.stat().st_dev == target.parent.stat().st_dev:
             joined.replace(target)
@@ -29,9 +41,25 @@ def keep(parts: list[Path], target: Path) -> None:
             joined.unlink()
     except OSError as error:
         raise PublishError(f"{target}: {error.strerror}", code="output.rejects") from None
+    return counts
 
 
-def _to_parquet(source: Path, target: Path) -> None:
+def check(counts: dict[str, int], rejected: dict[str, int]) -> None:
+    """The reject file holds every rejected row.
+
+    Raises:
+        PublishError: it does not; nothing was published.
+    """
+    if counts != rejected:
+        raise PublishError(
+            f"the reject file holds {sum(counts.values()):,} rows of"
+            f" {sum(rejected.values()):,} that were rejected; nothing was published; is the disk"
+            " sound? if it is, please report this",
+            code="rejects.lost",
+        )
+
+
+def _to_parquet(source: Path, target: Path, rows: int) -> None:
     """In batches: there may be millions."""
     import pyarrow as pa
     import pyarrow.csv as pacsv
@@ -40,6 +68,7 @@ def _to_parquet(source: Path, target: Path) -> None:
     types = {name: pa.string() for name in ("input", "column", "code", "message", "value")}
     reader = pacsv.open_csv(
         source,
+        read_options=pacsv.ReadOptions(block_size=PARQUET_BLOCK_BYTES),
         parse_options=pacsv.ParseOptions(newlines_in_values=True),
         convert_options=pacsv.ConvertOptions(column_types=types | {"row": pa.int64()}),
     )
@@ -47,4 +76,10 @@ def _to_parquet(source: Path, target: Path) -> None:
     with reader, pq.ParquetWriter(new, reader.schema) as writer:
         for batch in reader:
             writer.write_batch(batch)
+    written = pq.read_metadata(new).num_rows
+    if written != rows:
+        raise PublishError(
+            f"{target}: {written:,} rows of {rows:,} were written; please report this",
+            code="rejects.lost",
+        )
     new.replace(target)

@@ -8,6 +8,7 @@ from typing import Any
 
 from .config import Options, check_name, make_options, option_of
 from .errors import ConfigError
+from .names import check_sets
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,5 @@ def make_sets(base: Options, tables: list[dict[str, Any]], *, where: str) -> lis
         options = make_options(base, given, where=label)
         check_name(options.name)
         sets.append(SetTable(tuple(inputs), options))
-    names = [table.options.name.lower() for table in sets]
-    if len(set(names)) < len(names):
-        raise ConfigError(f"{where}: two sets have one name", code="config.set")
+    check_sets([table.options for table in sets], where=where)
     return sets

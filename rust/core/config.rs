@@ -33,6 +33,9 @@ pub struct Config {
     pub split_by: Option<String>,
     /// Values of `split_by` at most.
     pub max_groups: usize,
+    /// Names that files of the same job have already: what names of files of this run begin with
+    /// must not be among them.
+    pub taken: Vec<String>,
     /// How shards end.
     pub layout: Layout,
     /// Rows in the order of loc.
@@ -84,6 +87,7 @@ impl Default for Config {
             max_urls: MAX_URLS,
             max_bytes: MAX_BYTES,
             max_loc: 2_047,
+            taken: Vec::new(),
             split_by: None,
             max_groups: 10_000,
             layout: Layout::default(),

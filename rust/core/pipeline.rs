@@ -25,7 +25,7 @@ use crossbeam_channel::{Receiver, Sender, TryRecvError, bounded, select, unbound
 pub use self::preview::{Preview, choose, preview};
 
 use self::csv::{End, fault_error, render_csv};
-use self::fates::{check_fates, over_share, too_many};
+use self::fates::{check_fates, check_rejects, over_share, too_many};
 use crate::config::{Config, Duplicates, MaxRejects, OnInvalid, Output};
 use crate::error::{Error, Kind, Result};
 use crate::read::block::Block;
@@ -509,6 +509,7 @@ impl Collector<'_> {
             self.outcome.shards.push(written?);
         }
         self.rejects.finish()?;
+        check_rejects(self.rejects.rows(), self.outcome.rejected)?;
         let mut outcome = self.outcome;
         outcome
             .shards

@@ -1,4 +1,4 @@
-//! ISA-L by way of the Python wheel `isal`: a stream a shard, a call a piece, with the GIL released
+//! ISA-L by way of the Python wheel `isal`: a stream a shard, a call a block, with the GIL released
 //! inside.
 
 use std::ffi::c_int;
@@ -8,7 +8,7 @@ use pyo3::ffi;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
-use urlset_core::shard::gzip::{Encoder, Joined, Output};
+use urlset_core::shard::gzip::{Blocks, Encoder, Output};
 use urlset_core::shard::packer::Piece;
 use urlset_core::{Error, Kind, Result};
 
@@ -64,7 +64,7 @@ impl Encoder for Isal {
         let failed =
             |e: PyErr| Error::new(Kind::Output, "internal.gzip", format!("ISA-L failed: {e}"));
         let stream = Python::attach(|py| self.stream.call0(py)).map_err(failed)?;
-        for piece in Joined::new(pieces) {
+        for piece in Blocks::new(pieces) {
             let packed = Python::attach(|py| {
                 let piece = Bound::new(py, Lent(piece))?;
                 let packed = stream.bind(py).call_method1(intern!(py, "compress"), (piece,))?;

@@ -12,7 +12,9 @@ mod _core {
     use super::*;
 
     #[pymodule_export]
-    use super::run::{Progress, Seen, address, build, choose, digest, look, preview};
+    use super::run::{
+        Progress, Seen, address, build, choose, count_rejects, digest, look, preview,
+    };
 
     #[pymodule_export]
     use super::parse::{Stream, diff_stream, finding_codes, peek, read_stream, trim, verify_files};

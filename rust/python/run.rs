@@ -1,5 +1,6 @@
 //! The functions behind `urlset build` and `urlset init`.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -268,4 +269,10 @@ pub fn look(
     let mut source = source(&config(py, config_json)?, (path, format, None, Vec::new()))?;
     let columns = py.detach(|| source.open()).map_err(|e| exception(py, &e))?;
     Ok(columns.names)
+}
+
+/// How many complete rows of each code a reject file has.
+#[pyfunction]
+pub fn count_rejects(py: Python<'_>, path: std::path::PathBuf) -> PyResult<BTreeMap<String, u64>> {
+    py.detach(|| urlset_core::write::rejects::count(&path)).map_err(|e| exception(py, &e))
 }

@@ -29,6 +29,18 @@ pub(super) fn check_fates(outcome: &Outcome) -> Result<()> {
     Err(Error::new(Kind::Output, "internal.fates", message))
 }
 
+/// Every rejected row is in the reject file.
+pub(super) fn check_rejects(written: u64, rejected: u64) -> Result<()> {
+    if written == rejected {
+        return Ok(());
+    }
+    let message = format!(
+        "the reject file holds {written} rows of {rejected} that were rejected; nothing was \
+         published; please report this"
+    );
+    Err(Error::new(Kind::Output, "internal.rejects", message))
+}
+
 /// More rows are rejected than the `most` allowed; `first` is the first of them.
 pub(super) fn too_many(outcome: &mut Outcome, most: String, first: Option<&str>) -> Error {
     let codes: Vec<String> =

@@ -13,10 +13,18 @@ pub(super) struct Names {
 }
 
 impl Names {
-    /// The name of a value: itself if it is safe, else its letters, digits and hyphens and 8
-    /// hexadecimal digits of its BLAKE3. The name depends on the value alone, but where two differ
-    /// in nothing but the case of letters: there the second gets the digits.
-    pub fn of(&mut self, value: &[u8], dots: bool) -> String {
+    /// With what the names of other files of the job begin with.
+    pub fn new(taken: &[String]) -> Names {
+        Names { taken: taken.iter().map(|stem| stem.to_ascii_lowercase()).collect() }
+    }
+
+    /// What the names of a value's files begin with, which `stem` makes of the value's name.
+    ///
+    /// The name is the value itself if it is safe, else its letters, digits and hyphens and 8
+    /// hexadecimal digits of its BLAKE3. It depends on the value alone, but where files of the job
+    /// would have one name, or names that differ in nothing but the case of letters: there the
+    /// value that comes second gets the digits.
+    pub fn of(&mut self, value: &[u8], dots: bool, stem: impl Fn(&str) -> String) -> String {
         let safe = |byte: &u8| {
             byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_') || dots && *byte == b'.'
         };
@@ -37,12 +45,42 @@ impl Names {
         };
         // a value may look like the name of another
         let mut more = value.to_vec();
-        while !self.taken.insert(name.to_ascii_lowercase()) {
+        loop {
+            let stem = stem(&name);
+            if self.take(&stem.to_ascii_lowercase()) {
+                return stem;
+            }
             name = digested(&more);
             more.push(b'+');
         }
-        name
     }
+
+    /// Takes a stem, in lower case, if no file of another one may have a name that a file of this
+    /// one has.
+    fn take(&mut self, stem: &str) -> bool {
+        let owner = owner(stem);
+        if self.taken.contains(stem) || owner.is_some_and(|owner| self.taken.contains(owner)) {
+            return false;
+        }
+        self.taken.extend(owner.map(str::to_owned));
+        self.taken.insert(stem.to_owned())
+    }
+}
+
+/// The stem whose shard or further index has the name that the first index of `stem` has: `a` of
+/// `a-00001`, `a-index-2` and `a-HASH-DIGEST`.
+fn owner(stem: &str) -> Option<&str> {
+    let (before, last) = stem.rsplit_once('-')?;
+    let digits = last.bytes().all(|byte| byte.is_ascii_digit());
+    if digits && let Some(owner) = before.strip_suffix("-index") {
+        return Some(owner);
+    }
+    if digits && last.len() >= 5 {
+        return Some(before);
+    }
+    let hash = |text: &str| text.len() == 16 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let (owner, border) = before.rsplit_once('-')?;
+    (hash(last) && hash(border)).then_some(owner)
 }
 
 /// Names of shards end in five digits or more, those of further indexes in `index-N`: a value must
@@ -78,7 +116,7 @@ mod tests {
     #[test]
     fn names() {
         let mut names = Names::default();
-        let mut name = |value: &str| names.of(value.as_bytes(), false);
+        let mut name = |value: &str| names.of(value.as_bytes(), false, str::to_owned);
         assert_eq!(name("shoes"), "shoes");
         assert_eq!(name("Men_s-2"), "Men_s-2");
         assert_eq!(name(""), "none");
@@ -116,9 +154,9 @@ mod tests {
         assert!(name(&"long".repeat(1_000)).len() < MOST);
         assert_eq!(name("2024"), "2024");
         let mut hosts = Names::default();
-        assert_eq!(hosts.of(b"www.shop.example", true), "www.shop.example");
+        assert_eq!(hosts.of(b"www.shop.example", true, str::to_owned), "www.shop.example");
         for host in ["..", ".urlset", "a..b", "[::1]", "a:8080", "a."] {
-            assert!(hosts.of(host.as_bytes(), true).contains('x'), "{host}");
+            assert!(hosts.of(host.as_bytes(), true, str::to_owned).contains('x'), "{host}");
         }
     }
 
@@ -130,14 +168,62 @@ mod tests {
             ["A", "a", "ä", "Ä", "A ", "a-", "a_", "none", "", "None"].map(str::to_owned).to_vec();
         for round in 0..3 {
             let more: Vec<String> = (values.iter())
-                .map(|value| Names::default().of(value.as_bytes(), round == 1).to_uppercase())
+                .map(|value| Names::default().of(value.as_bytes(), round == 1, str::to_owned))
+                .map(|name| name.to_uppercase())
                 .collect();
             values.extend(more);
         }
         values.sort();
         values.dedup();
         for value in values {
-            assert!(seen.insert(names.of(value.as_bytes(), false).to_lowercase()), "{value}");
+            let name = names.of(value.as_bytes(), false, str::to_owned);
+            assert!(seen.insert(name.to_lowercase()), "{value}");
+        }
+    }
+
+    /// The files that a stem may have: indexes, plain shards of both layouts.
+    fn files(stem: &str) -> Vec<String> {
+        let mut files = vec![format!("{stem}.xml")];
+        files.extend((2..40).map(|number| format!("{stem}-index-{number}.xml")));
+        files.extend((1..40).map(|number| format!("{stem}-{number:05}.xml")));
+        files.extend((1..40).map(|number| format!("{stem}-{number:016x}-{:016x}.xml", 7)));
+        files.iter().map(|name| name.to_lowercase()).collect()
+    }
+
+    #[test]
+    fn no_file_has_the_name_of_another_sets() {
+        let (border, digest) = (format!("{:016x}", 3), format!("{:016X}", 7));
+        let parts = ["a", "B", "b", "2", "index", "00001", "x", &border, &digest];
+        let mut seed = 3_u64;
+        let mut random = |below: usize| {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (seed >> 33) as usize % below
+        };
+        for _ in 0..500 {
+            let mut join = |most: usize| {
+                let count = 1 + random(most);
+                (0..count).map(|_| parts[random(parts.len())]).collect::<Vec<_>>().join("-")
+            };
+            // a set that is not split, and so has no index of its own, then two that are
+            let mut taken = vec![join(3).to_lowercase()];
+            let shards = files(&taken[0]).split_off(39);
+            let mut all: HashSet<String> = shards.into_iter().collect();
+            for set in [join(3), join(3)] {
+                let mut names = Names::new(&taken);
+                let mut made = HashSet::new();
+                for _ in 0..6 {
+                    let value = join(4);
+                    if made.insert(value.clone()) {
+                        let stem =
+                            names.of(value.as_bytes(), false, |name| format!("{set}-{name}"));
+                        taken.extend(owner(&stem.to_lowercase()).map(str::to_owned));
+                        for file in files(&stem) {
+                            assert!(all.insert(file.clone()), "{file}: {taken:?}, {stem}");
+                        }
+                        taken.push(stem);
+                    }
+                }
+            }
         }
     }
 }

@@ -56,7 +56,7 @@ impl Splitter {
             max_groups: config.max_groups,
             by_value: HashMap::new(),
             groups: Vec::new(),
-            names: Names::default(),
+            names: Names::new(&config.taken),
             folder,
             spill: None,
             budget: BUDGET,
@@ -100,13 +100,11 @@ impl Splitter {
             return Err(Error::new(Kind::Data, "split.too_many", message));
         }
         let by_host = self.column == "@host";
-        let safe = self.names.of(value, by_host);
-        let (stem, host) = if by_host {
-            let host = String::from_utf8_lossy(value).into_owned();
-            (format!("{safe}/{}", self.name), Some(host))
-        } else {
-            (format!("{}-{safe}", self.name), None)
-        };
+        let name = &self.name;
+        let stem = self.names.of(value, by_host, |safe| {
+            if by_host { format!("{safe}/{name}") } else { format!("{name}-{safe}") }
+        });
+        let host = by_host.then(|| String::from_utf8_lossy(value).into_owned());
         self.groups.push(Group {
             set: Arc::new(Set { number, stem, host }),
             packing: Packing::new(self.layout, self.limits),

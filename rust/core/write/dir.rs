@@ -1,10 +1,11 @@
 //! Shards to a staging folder: named, digested, compressed, written, fsynced.
 
 use std::collections::HashMap;
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, IoSlice, Write};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex, OnceLock};
 use std::thread::JoinHandle;
 
 use blake3::Hasher;
@@ -40,7 +41,53 @@ pub struct Dir<'a> {
     encoder: Option<&'a dyn Encoder>,
     /// What is live, by path: a shard with the same bytes is not written again.
     live: HashMap<String, Live>,
+    /// Hexadecimal digits of the digest in a stable name.
+    digits: usize,
+    /// Files that are named by their content, by path: two shards may be equal.
+    claims: Mutex<HashMap<String, Arc<Claim>>>,
     syncer: Mutex<Option<Syncer>>,
+}
+
+/// Digits of a digest in a name: 64 bits.
+const DIGITS: usize = 16;
+
+/// A file that is named by its content, and that one thread writes.
+struct Claim {
+    digest: String,
+    /// its size, once it is complete, or why it is not
+    written: OnceLock<Result<u64>>,
+}
+
+impl Claim {
+    /// Waits until the file is complete.
+    fn wait(&self) -> Result<u64> {
+        match self.written.wait() {
+            Ok(size) => Ok(*size),
+            Err(e) => Err(Error::new(e.kind, e.code, e.message.clone())),
+        }
+    }
+}
+
+/// Held by the thread that writes a claimed file. Whoever waits for the file goes on when this is
+/// dropped, also by a panic.
+struct Writing(Arc<Claim>);
+
+impl Writing {
+    /// Lets those go on that wait.
+    fn end(self, written: &Result<ShardEntry>) {
+        let written = match written {
+            Ok(entry) => Ok(entry.compressed_bytes),
+            Err(e) => Err(Error::new(e.kind, e.code, e.message.clone())),
+        };
+        // nobody else sets it
+        let _ = self.0.written.set(written);
+    }
+}
+
+impl Drop for Writing {
+    fn drop(&mut self) {
+        let _ = self.0.written.set(Err(broken()));
+    }
 }
 
 /// A thread that waits for the disk, so that those that compress need not.
@@ -80,7 +127,8 @@ impl<'a> Dir<'a> {
         encoder: Option<&'a dyn Encoder>,
         live: HashMap<String, Live>,
     ) -> Dir<'a> {
-        Dir { folder, name, text, encoder, live, syncer: Mutex::new(None) }
+        let (claims, syncer) = (Mutex::default(), Mutex::new(None));
+        Dir { folder, name, text, encoder, live, digits: DIGITS, claims, syncer }
     }
 
     /// The name of a shard; `digest` is asked for only if the name holds it.
@@ -91,8 +139,29 @@ impl<'a> Dir<'a> {
         match shard.border {
             None => format!("{stem}-{:05}.{kind}{gz}", shard.number),
             // whoever has an old index finds the old bytes: another content has another name
-            Some(border) => format!("{stem}-{border:016x}-{}.{kind}{gz}", &digest()[..16]),
+            Some(border) => {
+                format!("{stem}-{border:016x}-{}.{kind}{gz}", &digest()[..self.digits])
+            }
         }
+    }
+
+    /// Claims a file that is named by its content: the claim, and leave to write the file for the
+    /// first that asks.
+    ///
+    /// # Errors
+    /// Where the file has another content, whose digest begins alike.
+    fn claim(&self, path: &str, digest: &str) -> Result<(Arc<Claim>, Option<Writing>)> {
+        let mut claims = self.claims.lock().map_err(|_| broken())?;
+        if let Some(claim) = claims.get(path) {
+            return if claim.digest == digest {
+                Ok((claim.clone(), None))
+            } else {
+                Err(same_name(path))
+            };
+        }
+        let claim = Arc::new(Claim { digest: digest.to_owned(), written: OnceLock::new() });
+        claims.insert(path.to_owned(), claim.clone());
+        Ok((claim.clone(), Some(Writing(claim))))
     }
 
     /// Hands a file over to be fsynced.
@@ -114,6 +183,15 @@ impl<'a> Dir<'a> {
 
 fn broken() -> Error {
     Error::new(Kind::Output, "internal.thread", "another thread failed")
+}
+
+/// Two contents would have one name: 64 bits of their digests are equal.
+fn same_name(path: &str) -> Error {
+    let message = format!(
+        "{path}: another shard with another content has this name; choose another --max-urls or \
+         --layout packed"
+    );
+    Error::new(Kind::Output, "output.same_name", message)
 }
 
 /// What an error while writing a file of the output means.
@@ -139,7 +217,7 @@ fn hex(hasher: &Hasher) -> String {
     hasher.finalize().to_hex()[..32].to_owned()
 }
 
-/// Looks at the bytes of a shard on their way to the encoder, and at what comes out.
+/// Looks at the bytes of a shard on their way to the encoder.
 struct Checked {
     /// The digest, where it is not known yet.
     hasher: Option<Hasher>,
@@ -158,16 +236,28 @@ impl Checked {
         self.length += bytes.len() as u64;
     }
 
-    /// A gzip file ends with the CRC and the length modulo 2^32 of what went in (RFC 1952).
-    fn check_trailer(&self, trailer: [u8; 8]) -> Result<()> {
-        let told = u64::from_le_bytes(trailer);
-        let expected = u64::from(self.crc.sum()) | (self.length << 32);
-        if told == expected || UNCHECKED {
-            return Ok(());
-        }
-        let message = "the encoder did not compress what it was given";
-        Err(Error::new(Kind::Output, "internal.gzip", message))
+    /// What a gzip file ends with: the CRC and the length modulo 2^32 of what went in (RFC 1952).
+    fn trailer(&self) -> [u8; 8] {
+        (u64::from(self.crc.sum()) | (self.length << 32)).to_le_bytes()
     }
+}
+
+/// Whether a file has the size that was written to it, and ends as it must.
+fn check_file(path: &Path, file: &File, size: u64, trailer: Option<[u8; 8]>) -> Result<()> {
+    let failed = |e| write_error(path, e);
+    let found = file.metadata().map_err(failed)?.len();
+    if found != size {
+        let message = format!("{}: {found} bytes, {size} were written", path.display());
+        return Err(Error::new(Kind::Output, "output.damaged", message));
+    }
+    let Some(trailer) = trailer else { return Ok(()) };
+    let mut end = [0; 8];
+    file.read_exact_at(&mut end, size.saturating_sub(8)).map_err(failed)?;
+    if end == trailer || UNCHECKED {
+        return Ok(());
+    }
+    let message = format!("{}: is not what was to be compressed", path.display());
+    Err(Error::new(Kind::Output, "internal.gzip", message))
 }
 
 impl Sink for Dir<'_> {
@@ -194,27 +284,64 @@ impl Sink for Dir<'_> {
             lastmod: newest_text(shard.newest),
             changed: true,
         };
-        if let (Some(live), Some(digest)) = (live, &known)
-            && live.digest == *digest
-        {
-            entry.digest.clone_from(digest);
-            entry.compressed_bytes = live.compressed_bytes;
-            entry.changed = false;
-            return Ok(entry);
+        if let (Some(live), Some(digest)) = (live, &known) {
+            if live.digest == *digest {
+                entry.digest.clone_from(digest);
+                entry.compressed_bytes = live.compressed_bytes;
+                entry.changed = false;
+                return Ok(entry);
+            }
+            if shard.border.is_some() {
+                return Err(same_name(&entry.path));
+            }
         }
+        let Some(digest) = known.as_ref().filter(|_| shard.border.is_some()) else {
+            return self.stage(entry, pieces, known);
+        };
+        let (claim, writing) = self.claim(&entry.path, digest)?;
+        match writing {
+            Some(writing) => {
+                let written = self.stage(entry, pieces, known);
+                writing.end(&written);
+                written
+            }
+            // the same rows twice give the same stable shard twice: one file serves both
+            None => {
+                drop(pieces);
+                entry.compressed_bytes = claim.wait()?;
+                entry.digest.clone_from(digest);
+                Ok(entry)
+            }
+        }
+    }
+
+    fn finish(&self) -> Result<()> {
+        if let Some(syncer) = self.syncer.lock().map_err(|_| broken())?.take() {
+            syncer.finish()?;
+        }
+        File::open(&self.folder)
+            .and_then(|folder| folder.sync_all())
+            .map_err(|e| write_error(&self.folder, e))
+    }
+}
+
+impl Dir<'_> {
+    /// Writes the file of a shard, which must not be there yet; `known` is its digest, if it was
+    /// asked for.
+    fn stage(
+        &self,
+        mut entry: ShardEntry,
+        pieces: Vec<Piece>,
+        mut known: Option<String>,
+    ) -> Result<ShardEntry> {
         let target = self.folder.join(&entry.path);
         let failed = |e| write_error(&target, e);
         if let Some(parent) = target.parent() {
             fs::create_dir_all(parent).map_err(failed)?;
         }
-        let mut file = match File::create_new(&target) {
-            // the same rows twice give the same stable shard twice: one file serves both
-            Err(e) if e.kind() == ErrorKind::AlreadyExists && shard.border.is_some() => {
-                File::create(&target)
-            }
-            created => created,
-        }
-        .map_err(failed)?;
+        let mut options = OpenOptions::new();
+        let mut file =
+            options.read(true).write(true).create_new(true).open(&target).map_err(failed)?;
         let length = match self.encoder {
             Some(encoder) => {
                 // a piece is looked at right before it is compressed, while it comes to the cache
@@ -222,17 +349,13 @@ impl Sink for Dir<'_> {
                 let hasher = known.is_none().then(Hasher::new);
                 let mut checked = Checked { hasher, crc: Crc::new(), length: 0 };
                 let mut written = 0;
-                let mut trailer = [0; 8];
                 let mut pieces = pieces.into_iter().inspect(|piece| checked.see(piece.as_bytes()));
                 encoder.encode(&mut pieces, &mut |packed| {
                     written += packed.len() as u64;
-                    let kept = packed.len().min(8);
-                    trailer.rotate_left(kept);
-                    trailer[8 - kept..].copy_from_slice(&packed[packed.len() - kept..]);
                     file.write_all(packed).map_err(failed)
                 })?;
                 drop(pieces);
-                checked.check_trailer(trailer)?;
+                check_file(&target, &file, written, Some(checked.trailer()))?;
                 entry.compressed_bytes = written;
                 known = known.or(checked.hasher.as_ref().map(hex));
                 checked.length
@@ -243,6 +366,7 @@ impl Sink for Dir<'_> {
                     pieces.iter().map(|piece| IoSlice::new(piece.as_bytes())).collect();
                 let length = parts.iter().map(|part| part.len() as u64).sum();
                 write_all_vectored(&mut file, &mut parts).map_err(failed)?;
+                check_file(&target, &file, length, None)?;
                 length
             }
         };
@@ -254,15 +378,6 @@ impl Sink for Dir<'_> {
         }
         self.sync_later(target, file)?;
         Ok(entry)
-    }
-
-    fn finish(&self) -> Result<()> {
-        if let Some(syncer) = self.syncer.lock().map_err(|_| broken())?.take() {
-            syncer.finish()?;
-        }
-        File::open(&self.folder)
-            .and_then(|folder| folder.sync_all())
-            .map_err(|e| write_error(&self.folder, e))
     }
 }
 
@@ -277,4 +392,116 @@ fn write_all_vectored(file: &mut File, mut parts: &mut [IoSlice<'_>]) -> std::io
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::shard::gzip::Libdeflate;
+
+    fn shard(number: u64, text: &str) -> Shard {
+        Shard {
+            number,
+            pieces: vec![Piece::of(text.as_bytes().to_vec())],
+            urls: 1,
+            bytes: text.len() as u64 + frame::length(0),
+            namespaces: 0,
+            newest: crate::render::chunk::NO_LASTMOD,
+            border: Some(7),
+            set: None,
+        }
+    }
+
+    fn folder(name: &str) -> PathBuf {
+        let folder = std::env::temp_dir().join(format!("urlset-dir-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&folder);
+        fs::create_dir_all(&folder).unwrap();
+        folder
+    }
+
+    #[test]
+    fn equal_shards_are_written_once() {
+        let folder = folder("equal");
+        let encoder = Libdeflate::new(1).unwrap();
+        let dir = Dir::new(folder.clone(), "s".into(), false, Some(&encoder), HashMap::new());
+        let text = "<url>".repeat(200_000);
+        let entries: Vec<ShardEntry> = std::thread::scope(|scope| {
+            let threads: Vec<_> = (1..=8)
+                .map(|number| {
+                    let (dir, text) = (&dir, &text);
+                    scope.spawn(move || dir.write(shard(number, text)).unwrap())
+                })
+                .collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+        });
+        dir.finish().unwrap();
+        let size = fs::metadata(folder.join(&entries[0].path)).unwrap().len();
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
+        for entry in &entries {
+            assert_eq!((&entry.path, &entry.digest), (&entries[0].path, &entries[0].digest));
+            assert_eq!(entry.compressed_bytes, size);
+        }
+        fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn a_failure_reaches_all_that_wait_for_the_file() {
+        let folder = folder("failure");
+        let dir = Dir::new(folder.join("none/"), "s".into(), false, None, HashMap::new());
+        fs::write(folder.join("none"), "").unwrap();
+        for number in 1..=3 {
+            let error = dir.write(shard(number, "a")).unwrap_err();
+            assert_eq!(error.code, "output.unwritable");
+        }
+        fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn another_content_is_not_written_over() {
+        let folder = folder("another");
+        let mut dir = Dir::new(folder.clone(), "s".into(), false, None, HashMap::new());
+        dir.digits = 0; // as if the digests began alike
+        let first = dir.write(shard(1, "a")).unwrap();
+        let error = dir.write(shard(2, "b")).unwrap_err();
+        assert_eq!(error.code, "output.same_name");
+        assert!(fs::read_to_string(folder.join(&first.path)).unwrap().contains('a'));
+        // nor is a live one
+        let live = HashMap::from([(
+            first.path,
+            Live { digest: first.digest, compressed_bytes: first.compressed_bytes },
+        )]);
+        let mut dir = Dir::new(folder.join("next"), "s".into(), false, None, live);
+        dir.digits = 0;
+        assert!(!dir.write(shard(1, "a")).unwrap().changed);
+        assert_eq!(dir.write(shard(2, "b")).unwrap_err().code, "output.same_name");
+        fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn what_is_there_already_is_no_place_for_a_shard() {
+        let folder = folder("there");
+        let mut numbered = shard(3, "a");
+        numbered.border = None;
+        fs::write(folder.join("s-00003.xml"), "foreign").unwrap();
+        let dir = Dir::new(folder.clone(), "s".into(), false, None, HashMap::new());
+        assert_eq!(dir.write(numbered).unwrap_err().code, "output.unwritable");
+        assert_eq!(fs::read_to_string(folder.join("s-00003.xml")).unwrap(), "foreign");
+        fs::remove_dir_all(&folder).unwrap();
+    }
+
+    /// A device that takes all and keeps nothing.
+    #[test]
+    fn a_file_that_is_short_is_found() {
+        let null = OpenOptions::new().read(true).write(true).open("/dev/null").unwrap();
+        let path = Path::new("/dev/null");
+        assert_eq!(check_file(path, &null, 5, None).unwrap_err().code, "output.damaged");
+        let folder = folder("short");
+        let target = folder.join("x");
+        fs::write(&target, "0123456789").unwrap();
+        let file = File::open(&target).unwrap();
+        assert!(check_file(&target, &file, 10, Some(*b"23456789")).is_ok());
+        let wrong = check_file(&target, &file, 10, Some(*b"23456780")).unwrap_err();
+        assert_eq!(wrong.code, "internal.gzip");
+        fs::remove_dir_all(&folder).unwrap();
+    }
 }

@@ -1,0 +1,1 @@
+"""Random attacks on urlset, each against what must hold whatever happens."""
