@@ -14,6 +14,7 @@
 
 pub mod config;
 pub mod error;
+pub mod host;
 pub mod iso;
 pub mod parse;
 pub mod pipeline;
