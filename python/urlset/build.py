@@ -20,7 +20,7 @@ from .feed import deliver_feed, recover_feed, stage_feed
 from .gzip import encoder
 from .index import Sitemap, render_indexes
 from .publish import VERSION, Publication, inside, untouched
-from .report import Report, Shard, engine_warnings, warnings_of
+from .report import Report, Shard, engine_warnings, explain_site_path, warnings_of
 from .source import Feed, Source, feeds, must_not_be_read
 from .toml import SetTable, load, make_sets
 
@@ -228,6 +228,7 @@ class Build:
             for feed in inputs:
                 feed.close()
         self._add(json.loads(text), by_group=splits_index(options))
+        explain_site_path(self.report, options.site)
 
     def _add(self, outcome: dict[str, Any], *, by_group: bool) -> None:
         """Adds the outcome of a set to the report."""

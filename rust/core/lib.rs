@@ -24,6 +24,7 @@ pub mod render;
 pub mod shard;
 pub mod simd;
 pub mod unique;
+pub mod variants;
 pub mod write;
 
 pub use error::{Error, Kind, Position, Result};

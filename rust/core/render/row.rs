@@ -27,6 +27,7 @@ use crate::error::{Error, Result};
 use crate::read::cell::{Cell, Row};
 use crate::shard::frame;
 use crate::unique;
+use crate::variants::Rate;
 
 /// What all renderers of a run share.
 pub struct Rules {
@@ -44,6 +45,8 @@ pub struct Rules {
     pub(super) family_key: (u64, u64),
     /// the key of the loc hashes, where they are wanted
     pub(super) key: Option<(u64, u64)>,
+    /// which locs are looked at for others that are nearly the same
+    pub(crate) rate: Rate,
     /// locs are hashed for the stable layout
     pub(super) borders: bool,
 }
@@ -81,6 +84,7 @@ impl Rules {
             news_old: config.mapping.news_old,
             now: config.mapping.now,
             family_key: unique::random_key(),
+            rate: Rate::default(),
             key,
             borders: config.layout == Layout::Stable,
         })
@@ -244,6 +248,10 @@ impl<'r> Renderer<'r> {
                     return;
                 }
                 chunk.end_row(true);
+                let loc = &chunk.bytes[element.loc.clone()];
+                if let Some(sample) = self.rules.rate.sample(self.rules.family_key, loc) {
+                    chunk.samples.push(sample);
+                }
                 let Element { newest, namespaces, .. } = element;
                 // not by a variable: what is also lent further down goes over the stack (6 ns)
                 chunk.entries.push(Entry { len: len as u32, row: number, newest, namespaces });
