@@ -115,7 +115,7 @@ NOTES = {
     "loc.site_path": "URLs begin with /: they were joined to the host of --site, without its path"
     " (RFC 3986)",
     "loc.variant": "pages stand here with several URLs that differ only in case or in a slash at the"
-    " end (exact up to 100,000 URLs, beyond that counted in a sample); list the canonical one",
+    " end (exact up to 25,000 URLs, beyond that counted in a sample); list the canonical one",
     "lastmod.same": "URLs all have the same lastmod: search engines distrust one date on all; map the"
     " column that says when each page changed, or leave lastmod out",
     "lastmod.invalid": "values of lastmod make no sense and were left out"

@@ -11,8 +11,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use siphasher::sip::SipHasher13;
 
-/// URLs of the sample at most: 3 MB.
-const MOST: usize = 100_000;
+/// URLs of the sample at most: 1 MB. With four times as many, 2 M rows take 3 % more CPU time.
+const MOST: usize = 25_000;
 /// How many bytes at the end of a loc choose whether it is in the sample.
 const TAIL: usize = 32;
 
@@ -32,32 +32,27 @@ pub struct Sample {
 }
 
 impl Rate {
-    /// The sample of a loc, if it is in it. `key` keeps anybody from making locs meet.
+    /// The sample of a loc, if it is in it. `key` keeps anybody from making locs meet; `scratch` is
+    /// overwritten.
     #[inline]
-    pub fn sample(&self, key: (u64, u64), loc: &[u8]) -> Option<Sample> {
+    pub fn sample(&self, key: (u64, u64), loc: &[u8], scratch: &mut Vec<u8>) -> Option<Sample> {
         let level = level(loc);
-        (level >= self.0.load(Ordering::Relaxed)).then(|| Sample::new(key, level, loc))
+        (level >= self.0.load(Ordering::Relaxed)).then(|| Sample::new(key, level, loc, scratch))
     }
 }
 
 impl Sample {
-    fn new(key: (u64, u64), level: u32, loc: &[u8]) -> Sample {
+    #[cold]
+    fn new(key: (u64, u64), level: u32, loc: &[u8], scratch: &mut Vec<u8>) -> Sample {
         let hash = |bytes: &[u8]| {
             let mut hasher = SipHasher13::new_with_keys(key.0, key.1);
             hasher.write(bytes);
             hasher.finish()
         };
-        let mut common = [0; 2_048];
-        let common = match common.get_mut(..loc.len()) {
-            Some(room) => {
-                room.copy_from_slice(loc);
-                room.make_ascii_lowercase();
-                hash(without_slash(room))
-            }
-            // with its escapes longer than nearly any: as it is
-            None => hash(without_slash(loc)),
-        };
-        Sample { level, common, exact: hash(loc) }
+        scratch.clear();
+        scratch.extend_from_slice(without_slash(loc));
+        scratch.make_ascii_lowercase();
+        Sample { level, common: hash(scratch), exact: hash(loc) }
     }
 }
 
@@ -125,7 +120,7 @@ mod tests {
     fn count<'a>(locs: impl Iterator<Item = &'a String>) -> (u64, u32) {
         let (rate, mut variants) = (Rate::default(), Variants::default());
         for loc in locs {
-            let sample = rate.sample((1, 2), loc.as_bytes());
+            let sample = rate.sample((1, 2), loc.as_bytes(), &mut Vec::new());
             variants.add(sample.as_slice(), &rate);
         }
         assert!(variants.seen.len() <= MOST);
@@ -162,9 +157,9 @@ mod tests {
             .collect();
         let (found, level) = count(locs.iter());
         let rate = (1 << level) as f64;
-        assert!((1..=4).contains(&level));
+        assert!((3..=6).contains(&level));
         let estimate = found as f64 * rate;
-        assert!((45_000.0..55_000.0).contains(&estimate), "{estimate}");
+        assert!((40_000.0..60_000.0).contains(&estimate), "{estimate}");
         locs.reverse();
         assert_eq!(count(locs.iter()), (found, level));
         locs.sort_by_key(|loc| (loc.len(), loc.bytes().rev().collect::<Vec<_>>()));

@@ -255,8 +255,8 @@ def test_of_many_urls_a_sample_is_looked_at(out: Path, tmp_path: Path) -> None:
         for options in ({"threads": 1}, {"threads": 4, "max_urls": 1_000})
     }
     (count,) = counts
-    # 52,000 pages have two URLs, and one of 2, 4 or 8 is looked at
-    assert any(abs(count * rate / 52_000 - 1) < 0.05 for rate in (2, 4, 8)), count
+    # 52,000 pages have two URLs, and one of 8, 16 or 32 is looked at
+    assert any(abs(count * rate / 52_000 - 1) < 0.1 for rate in (8, 16, 32)), count
 
 
 @pytest.mark.parametrize(

@@ -249,7 +249,8 @@ impl<'r> Renderer<'r> {
                 }
                 chunk.end_row(true);
                 let loc = &chunk.bytes[element.loc.clone()];
-                if let Some(sample) = self.rules.rate.sample(self.rules.family_key, loc) {
+                let (rules, scratch) = (self.rules, &mut self.encoded);
+                if let Some(sample) = rules.rate.sample(rules.family_key, loc, scratch) {
                     chunk.samples.push(sample);
                 }
                 let Element { newest, namespaces, .. } = element;
