@@ -21,7 +21,7 @@ from .gzip import encoder
 from .index import Sitemap, render_indexes
 from .names import check_files, splits_index, taken, taken_by
 from .publish import VERSION, Publication, inside, untouched
-from .report import Report, Shard, engine_warnings, warnings_of
+from .report import Report, Shard, engine_warnings, explain_site_path, warnings_of
 from .source import Feed, Source, feeds, must_not_be_read
 from .toml import SetTable, load, make_sets
 
@@ -237,6 +237,7 @@ class Build:
             for feed in inputs:
                 feed.close()
         self._add(json.loads(text), by_group=splits_index(options))
+        explain_site_path(self.report, options.site)
 
     def _add(self, outcome: dict[str, Any], *, by_group: bool) -> None:
         """Adds the outcome of a set to the report."""

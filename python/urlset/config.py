@@ -213,6 +213,10 @@ class Options:
     strict_urls: bool = _option(
         False, "Rows", "Reject a % without two hexadecimal digits.", per_set=True
     )
+    relative_urls: bool = _option(
+        False, "Rows", "Join relative URLs (a/b, ../c, ?d, //host/e) to --site; without it a URL"
+        " begins with http(s):// or with one /.", per_set=True,
+    )  # fmt: skip
     on_invalid: str = _option(
         "reject", "Rows", "What to do with a row without a valid URL.", choices=("reject", "fail")
     )
@@ -443,6 +447,7 @@ class Options:
             "duplicates": self.duplicates,
             "hosts": self.hosts,
             "strict_urls": self.strict_urls,
+            "relative_urls": self.relative_urls,
             "timezone": self.timezone,
             "lastmod_epoch": self.lastmod_epoch,
             "where": self.filters_json(),
@@ -494,6 +499,7 @@ class BuildOptions(TypedDict, total=False):
     where: Sequence[str]
     hosts: str
     strict_urls: bool
+    relative_urls: bool
     on_invalid: str
     on_bad_field: str
     max_rejects: str | int

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 if TYPE_CHECKING:
     from .config import Options
@@ -105,6 +106,18 @@ NOTES = {
     " Yandex counts",
     "loc.outside_folder": "URLs are outside the folder of the sitemaps: fine if robots.txt or"
     " Search Console names the index, else serve the files higher up (--sitemap-url)",
+    "loc.fragment": "URLs have a fragment (#...): crawlers take them for the page without it; leave it"
+    " out",
+    "loc.entity": "URLs hold a character reference of XML or HTML such as &amp;: their source is"
+    " escaped twice, and crawlers would ask for &amp;; unescape it there (urlset escapes by itself)",
+    "loc.backslash": "URLs have a backslash: it was written as the slash that browsers and crawlers"
+    " take it for; correct the source",
+    "loc.site_path": "URLs begin with /: they were joined to the host of --site, without its path"
+    " (RFC 3986)",
+    "loc.variant": "pages stand here with several URLs that differ only in case or in a slash at the"
+    " end (exact up to 25,000 URLs, beyond that counted in a sample); list the canonical one",
+    "lastmod.same": "URLs all have the same lastmod: search engines distrust one date on all; map the"
+    " column that says when each page changed, or leave lastmod out",
     "lastmod.invalid": "values of lastmod make no sense and were left out"
     " (--on-bad-field reject rejects their rows)",
     "changefreq.invalid": "values of changefreq are none of the seven and were left out"
@@ -153,6 +166,26 @@ def message_of(code: str) -> str:
 def warnings_of(notes: dict[str, int]) -> list[Warning]:
     """The counts of the core as warnings."""
     return [Warning(code, count, message_of(code)) for code, count in sorted(notes.items())]
+
+
+def explain_site_path(report: Report, site: str) -> None:
+    """Says in the warning ``loc.site_path`` what was done and how to ask for the other.
+
+    Args:
+        report: its mapping tells the column of the URLs, or their template.
+        site: the option.
+    """
+    parts = urlsplit(site.rstrip("/"))
+    loc = report.mapping.get("loc", "loc")
+    path = loc if loc.startswith("/") else f"{{{loc}:raw}}"
+    message = (
+        f"{NOTES['loc.site_path']}: /p became {parts.scheme}://{parts.netloc}/p; if it is to be"
+        f" {parts.geturl()}/p, give --loc-template '{parts.geturl()}{path}'"
+    )
+    report.warnings = [
+        replace(one, message=message) if one.code == "loc.site_path" else one
+        for one in report.warnings
+    ]
 
 
 #: indexes of one site that Google's Search Console takes (PROTOCOL section 2)

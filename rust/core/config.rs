@@ -57,6 +57,8 @@ pub struct Config {
     pub hosts: String,
     /// A `%` without two hexadecimal digits rejects the row.
     pub strict_urls: bool,
+    /// Relative references other than absolute paths are joined to the site.
+    pub relative_urls: bool,
     /// The IANA zone of times that name none; UTC without it.
     pub timezone: Option<String>,
     /// Integers (and digits in text) in lastmod count this since 1970.
@@ -100,6 +102,7 @@ impl Default for Config {
             duplicates: Duplicates::default(),
             hosts: "same".into(),
             strict_urls: false,
+            relative_urls: false,
             timezone: None,
             lastmod_epoch: None,
             filters: Vec::new(),

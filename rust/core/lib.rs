@@ -14,6 +14,7 @@
 
 pub mod config;
 pub mod error;
+pub mod host;
 pub mod iso;
 pub mod parse;
 pub mod pipeline;
@@ -23,6 +24,7 @@ pub mod render;
 pub mod shard;
 pub mod simd;
 pub mod unique;
+pub mod variants;
 pub mod write;
 
 pub use error::{Error, Kind, Position, Result};

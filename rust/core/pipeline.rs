@@ -11,6 +11,7 @@
 //! reader waits for one that the collector gives back.
 
 mod csv;
+mod doubts;
 mod fates;
 mod preview;
 
@@ -25,6 +26,7 @@ use crossbeam_channel::{Receiver, Sender, TryRecvError, bounded, select, unbound
 pub use self::preview::{Preview, choose, preview};
 
 use self::csv::{End, fault_error, render_csv};
+use self::doubts::{Same, note_doubts};
 use self::fates::{check_fates, check_rejects, over_share, too_many};
 use crate::config::{Config, Duplicates, MaxRejects, OnInvalid, Output};
 use crate::error::{Error, Kind, Result};
@@ -39,6 +41,7 @@ use crate::shard::packer::{Limits, Shard};
 use crate::shard::sort::Sorter;
 use crate::shard::split::Splitter;
 use crate::unique::{Seen, Unique};
+use crate::variants::Variants;
 use crate::write::Sink;
 use crate::write::manifest::{Outcome, ShardEntry};
 use crate::write::rejects::RejectFile;
@@ -178,6 +181,8 @@ pub fn run(
             pool,
             rejects: RejectFile::new(rejects),
             outcome: Outcome::default(),
+            variants: Variants::default(),
+            lastmod: Same::Unknown,
             input: None,
             row: 0,
             open: None,
@@ -345,6 +350,9 @@ struct Collector<'r> {
     pool: Pool,
     rejects: RejectFile,
     outcome: Outcome,
+    variants: Variants,
+    /// The lastmod of all entries so far, where it is one.
+    lastmod: Same,
     input: Option<Arc<Input>>,
     /// rows of the input at hand so far
     row: u64,
@@ -450,6 +458,8 @@ impl Collector<'_> {
             outcome.duplicates += known.len() as u64;
             chunk.remove(&known);
         }
+        self.variants.add(&chunk.samples, &self.rules.rate);
+        self.lastmod.add(&mut chunk);
         let urls = chunk.entries.len() as u64;
         outcome.urls += urls;
         self.progress.urls.fetch_add(urls, Ordering::Relaxed);
@@ -515,6 +525,7 @@ impl Collector<'_> {
             .shards
             .sort_unstable_by_key(|shard| (shard.set.as_ref().map(|set| set.number), shard.number));
         check_fates(&outcome)?;
+        note_doubts(&mut outcome, &self.variants, &self.lastmod);
         if let MaxRejects::Share(most) = self.config.max_rejects
             && over_share(outcome.rejected, outcome.rows, most)
         {

@@ -1,12 +1,12 @@
 //! The parts of a URL (RFC 3986), the site that relative references are joined
 //! to, and the folder under which the sitemaps will be served.
 
-use super::class::{CONTROL, HOST, URL};
+use super::class::{CONTROL, URL};
 use super::fault::LocFault;
 use super::template::push_percent;
 use crate::error::{Error, Result};
+use crate::host;
 use std::borrow::Cow;
-use std::net::{Ipv4Addr, Ipv6Addr};
 
 /// Scheme, host, port and path of a URL without query and fragment.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -120,6 +120,9 @@ impl Address {
         if CONTROL.first_in(url.as_bytes()).is_some() {
             return Err(LocFault::Control.message());
         }
+        if url.contains('\\') {
+            return Err("has a backslash");
+        }
         let Parts { scheme, authority: whole, path: raw, query, fragment } =
             split(url).map_err(LocFault::message)?;
         let https = scheme.and_then(is_https).ok_or("not an absolute http or https URL")?;
@@ -155,6 +158,53 @@ pub(super) fn is_https(scheme: &str) -> Option<bool> {
     }
     scheme.eq_ignore_ascii_case("http").then_some(false)
 }
+
+/// Reads a backslash before the query as the slash that browsers and crawlers take it for (WHATWG
+/// URL, "special-authority-slashes state" and those after it). True if there was one.
+pub(super) fn slashes(text: &str) -> (Cow<'_, str>, bool) {
+    let Some(first) = text.find(['\\', '?', '#']).filter(|&at| text.as_bytes()[at] == b'\\') else {
+        return (Cow::Borrowed(text), false);
+    };
+    let end = text[first..].find(['?', '#']).map_or(text.len(), |at| first + at);
+    (Cow::Owned(text[..end].replace('\\', "/") + &text[end..]), true)
+}
+
+/// Why a text that names no scheme is no URL.
+#[cold]
+pub(super) fn relative_fault(text: &str) -> LocFault {
+    if text.starts_with("//") {
+        return LocFault::TwoSlashes;
+    }
+    let segment = text.split(['/', '?', '#']).next().unwrap_or_default();
+    let after = |word: &str| {
+        let (start, rest) = segment.split_at_checked(word.len())?;
+        start.eq_ignore_ascii_case(word).then_some(rest)
+    };
+    // https//host, http;//host, https.//host
+    let rest = &text[segment.len()..];
+    if let Some(mark) = after("https").or_else(|| after("http"))
+        && !mark.contains(|c: char| c.is_ascii_alphanumeric())
+        && rest.starts_with('/')
+    {
+        return LocFault::Misspelt;
+    }
+    let name = segment.split(':').next().unwrap_or_default();
+    let like_a_host = name.rsplit_once('.').is_some_and(|(_, last)| {
+        last.len() > 1
+            && last.chars().all(char::is_alphabetic)
+            && !FILES.iter().any(|one| one.eq_ignore_ascii_case(last))
+    });
+    if like_a_host && host::canonical(name).is_some() {
+        return LocFault::NoScheme;
+    }
+    LocFault::Relative
+}
+
+/// How names of files end that look like names of hosts.
+const FILES: [&str; 21] = [
+    "asp", "aspx", "avif", "cfm", "css", "gif", "htm", "html", "jpeg", "jpg", "js", "jsp", "mov",
+    "pdf", "php", "png", "svg", "txt", "webm", "webp", "xml",
+];
 
 /// A URL or relative reference, cut up as RFC 3986, appendix B does.
 pub(super) struct Parts<'a> {
@@ -200,7 +250,7 @@ pub(super) struct Authority<'a> {
     /// As written, an IDN in punycode.
     pub host: Cow<'a, str>,
     pub port: Option<u16>,
-    /// As written, with its colon; empty if there is none.
+    /// As written, with its colon; empty if there is no port.
     pub port_text: &'a str,
 }
 
@@ -217,70 +267,15 @@ pub(super) fn authority(text: &str) -> std::result::Result<Authority<'_>, LocFau
     if name.is_empty() {
         return Err(LocFault::NoHost);
     }
-    let host = match name.strip_prefix('[') {
-        Some(literal) => {
-            literal.trim_end_matches(']').parse::<Ipv6Addr>().map_err(|_| LocFault::Host)?;
-            Cow::Borrowed(name)
-        }
-        None => host(name)?,
-    };
+    let host = host::canonical(name).ok_or(LocFault::Host)?;
     let port = match port_text.strip_prefix(':') {
+        Some(digits) => host::port(digits).ok_or(LocFault::Host)?,
         None if port_text.is_empty() => None,
-        Some("") => None,
-        Some(digits) if digits.bytes().all(|byte| byte.is_ascii_digit()) => {
-            Some(digits.parse().map_err(|_| LocFault::Host)?)
-        }
-        _ => return Err(LocFault::Host),
+        None => return Err(LocFault::Host),
     };
+    // a colon with nothing after it says nothing (RFC 3986, section 6.2.3)
+    let port_text = if port.is_none() { "" } else { port_text };
     Ok(Authority { host, port, port_text })
-}
-
-/// A host name: as written if it is one, an IDN in punycode (UTS 46).
-pub(super) fn host(name: &str) -> std::result::Result<Cow<'_, str>, LocFault> {
-    if plain_host(name.as_bytes()) {
-        return Ok(Cow::Borrowed(name));
-    }
-    // What is ASCII has illegal characters or labels, or labels in punycode to be checked.
-    if name.is_ascii() && !legal_host(name.as_bytes()) {
-        return Err(LocFault::Host);
-    }
-    let ascii = idna::domain_to_ascii_cow(name.as_bytes(), idna::AsciiDenyList::URL)
-        .map_err(|_| LocFault::Host)?;
-    if !legal_host(ascii.as_bytes()) {
-        return Err(LocFault::Host);
-    }
-    Ok(if name.is_ascii() { Cow::Borrowed(name) } else { Cow::Owned(ascii.into_owned()) })
-}
-
-/// Whether a name is legal and has no label in punycode: most are such.
-#[inline]
-pub(super) fn plain_host(name: &[u8]) -> bool {
-    legal_host(name)
-        && !name
-            .split(|&byte| byte == b'.')
-            .any(|label| label.get(..4).is_some_and(|four| four.eq_ignore_ascii_case(b"xn--")))
-}
-
-/// Legal characters, labels of 1 to 63 of them, at most 253 in all (RFC 1035,
-/// section 2.3.4), and if the last label is a number, an IPv4 address.
-#[inline]
-fn legal_host(name: &[u8]) -> bool {
-    if HOST.first_not_in(name).is_some() {
-        return false;
-    }
-    let name = name.strip_suffix(b".").unwrap_or(name);
-    let mut last = name;
-    for label in name.split(|&byte| byte == b'.') {
-        if !(1..=63).contains(&label.len()) {
-            return false;
-        }
-        last = label;
-    }
-    name.len() <= 253 && (!last.iter().all(u8::is_ascii_digit) || is_ipv4(name))
-}
-
-fn is_ipv4(name: &[u8]) -> bool {
-    std::str::from_utf8(name).is_ok_and(|name| name.parse::<Ipv4Addr>().is_ok())
 }
 
 /// Whether a `%` and two hex digits stand at the start.
@@ -320,6 +315,26 @@ pub(super) fn percent_into(
     Ok(())
 }
 
+/// How many dots a segment consists of, if that is one or two; some may be percent-encoded.
+fn dots(mut segment: &[u8]) -> usize {
+    let mut dots = 0;
+    while !segment.is_empty() {
+        let taken = match segment {
+            [b'.', ..] => 1,
+            [b'%', b'2', b'e' | b'E', ..] => 3,
+            _ => return 0,
+        };
+        dots += 1;
+        segment = &segment[taken..];
+    }
+    if dots > 2 { 0 } else { dots }
+}
+
+/// Whether a path has a segment of one or two plain dots.
+pub(super) fn has_dots(path: &[u8]) -> bool {
+    path.split(|&byte| byte == b'/').any(|segment| matches!(segment, b"." | b".."))
+}
+
 /// Removes `.` and `..` from the absolute or empty path that begins at `start`
 /// and ends with the buffer (RFC 3986, section 5.2.4), in place.
 pub(super) fn remove_dots(buffer: &mut Vec<u8>, start: usize) {
@@ -327,11 +342,7 @@ pub(super) fn remove_dots(buffer: &mut Vec<u8>, start: usize) {
     let (mut read, mut write) = (start, start);
     while read < len {
         let end = memchr::memchr(b'/', &buffer[read + 1..]).map_or(len, |at| read + 1 + at);
-        let dots = match &buffer[read + 1..end] {
-            b"." => 1,
-            b".." => 2,
-            _ => 0,
-        };
+        let dots = dots(&buffer[read + 1..end]);
         if dots == 0 {
             buffer.copy_within(read..end, write);
             write += end - read;

@@ -179,9 +179,12 @@ impl Links {
         let start = self.text.len();
         self.text.extend_from_slice(code);
         let middle = self.text.len();
-        if let Err(fault) = at.rules.any.write(raw, &mut self.encoded, &mut self.text) {
-            self.text.truncate(start);
-            return at.bad(INVALID, fault.message(), raw, chunk);
+        match at.rules.any.write(raw, &mut self.encoded, &mut self.text) {
+            Ok(info) => info.of_other().notes().for_each(|code| chunk.note(code)),
+            Err(fault) => {
+                self.text.truncate(start);
+                return at.bad(INVALID, fault.message(), raw, chunk);
+            }
         }
         let own = at.rows && at.rules.loc.encode(raw, &mut self.encoded).is_ok();
         let href = middle..self.text.len();

@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex};
 use super::family::Member;
 use super::lastmod::Order;
 use crate::shard::frame;
+use crate::variants::Sample;
 
 /// No lastmod, in [`Entry::newest`].
 pub const NO_LASTMOD: Order = Order::MIN;
@@ -35,6 +36,8 @@ pub struct Sum {
     pub news: u32,
     /// The newest lastmod.
     pub newest: Order,
+    /// The oldest; [`NO_LASTMOD`] if one has none.
+    pub oldest: Order,
 }
 
 /// A row that becomes no URL.
@@ -87,6 +90,8 @@ pub struct Chunk {
     pub expanded: u64,
     /// What was written and is worth a word, by code.
     pub notes: Counts,
+    /// The locs of the sample in which those that are nearly the same are found.
+    pub samples: Vec<Sample>,
     /// The same of the row at hand, which may yet be rejected.
     row_notes: Vec<&'static str>,
     /// Where the buffers go when the chunk is dropped.
@@ -141,6 +146,7 @@ impl Chunk {
             + self.borders.capacity() * size_of::<u64>()
             + self.splits.capacity() * size_of::<(u32, u32)>()
             + self.split_text.capacity()
+            + self.samples.capacity() * size_of::<Sample>()
     }
 
     /// Tells the value that the entry at hand is split by; values repeat in runs.
@@ -173,11 +179,12 @@ impl Chunk {
     /// Sums the entries up, where they are still in the cache of who made them: the one that packs
     /// would wait for each of them (measured: 8 ns a row).
     pub fn sum_up(&mut self) {
-        let mut sum = Sum { namespaces: 0, news: 0, newest: NO_LASTMOD };
+        let mut sum = Sum { namespaces: 0, news: 0, newest: NO_LASTMOD, oldest: Order::MAX };
         for entry in &self.entries {
             sum.namespaces |= entry.namespaces;
             sum.news += u32::from(entry.namespaces & frame::NEWS != 0);
             sum.newest = sum.newest.max(entry.newest);
+            sum.oldest = sum.oldest.min(entry.newest);
         }
         self.sum = Some(sum);
     }

@@ -18,10 +18,6 @@ pub const URL: AsciiSet = AsciiSet::new(
 pub const UNRESERVED: AsciiSet =
     AsciiSet::new(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~");
 
-/// The letters, digits and marks of a host name that is not an IDN.
-pub const HOST: AsciiSet =
-    AsciiSet::new(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._");
-
 /// C0 controls and DEL: in no URL.
 pub const CONTROL: AsciiSet = AsciiSet::new(
     b"\x00\x01\x02\x03\x04\x05\x06\x07\x08\x09\x0a\x0b\x0c\x0d\x0e\x0f\

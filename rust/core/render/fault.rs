@@ -5,10 +5,22 @@
 pub enum LocFault {
     /// Nothing, or blanks only.
     Empty,
+    /// What stands for a value that is missing, as `N/A`.
+    Placeholder,
+    /// `www.shop.example/a`.
+    NoScheme,
+    /// `https//www.shop.example`.
+    Misspelt,
+    /// `//www.shop.example/a`.
+    TwoSlashes,
+    /// Neither a URL nor an absolute path.
+    Relative,
     /// `https:///path`, `https:path`.
     NoHost,
     /// Neither http nor https.
     Scheme,
+    /// `http://https://www.shop.example`.
+    TwoSchemes,
     /// A host that is not allowed.
     OtherHost,
     /// http in place of https, or the reverse.
@@ -33,10 +45,16 @@ pub enum LocFault {
 
 impl LocFault {
     /// All of them.
-    pub const ALL: [LocFault; 13] = [
+    pub const ALL: [LocFault; 19] = [
         LocFault::Empty,
+        LocFault::Placeholder,
+        LocFault::NoScheme,
+        LocFault::Misspelt,
+        LocFault::TwoSlashes,
+        LocFault::Relative,
         LocFault::NoHost,
         LocFault::Scheme,
+        LocFault::TwoSchemes,
         LocFault::OtherHost,
         LocFault::OtherScheme,
         LocFault::OtherPort,
@@ -53,8 +71,13 @@ impl LocFault {
     pub fn code(self) -> &'static str {
         match self {
             LocFault::Empty => "loc.empty",
+            LocFault::Placeholder
+            | LocFault::NoScheme
+            | LocFault::Misspelt
+            | LocFault::TwoSlashes
+            | LocFault::Relative => "loc.relative",
             LocFault::NoHost => "loc.no_host",
-            LocFault::Scheme => "loc.scheme",
+            LocFault::Scheme | LocFault::TwoSchemes => "loc.scheme",
             LocFault::OtherHost => "loc.other_host",
             LocFault::OtherScheme => "loc.other_scheme",
             LocFault::OtherPort => "loc.other_port",
@@ -74,8 +97,22 @@ impl LocFault {
             LocFault::Empty => {
                 "the row has no URL; fill it in, or leave such rows out with --where"
             }
+            LocFault::Placeholder => {
+                "is a placeholder, not a value; correct it, or leave such rows out with --where"
+            }
+            LocFault::NoScheme => {
+                "the URL has no scheme; add https:// (a path of the site begins with one /)"
+            }
+            LocFault::Misspelt => "the scheme is misspelt; write https://host/path",
+            LocFault::TwoSlashes => {
+                "the URL begins with two slashes; add https: (a path of the site begins with one /)"
+            }
+            LocFault::Relative => {
+                "neither a URL nor a path that begins with /; write https://host/path or /path, or allow it with --relative-urls"
+            }
             LocFault::NoHost => "the URL names no host; write https://host/path",
             LocFault::Scheme => "the URL is neither http nor https; write https://host/path",
+            LocFault::TwoSchemes => "the URL has two schemes; leave one of them out",
             LocFault::OtherHost => {
                 "the URL is of another host than --site; correct it, or allow the host with --hosts"
             }
@@ -109,9 +146,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn codes_are_distinct_and_messages_one_line() {
-        let codes: std::collections::HashSet<_> = LocFault::ALL.iter().map(|f| f.code()).collect();
-        assert_eq!(codes.len(), LocFault::ALL.len());
+    fn messages_are_distinct_and_one_line() {
+        let messages: std::collections::HashSet<_> =
+            LocFault::ALL.iter().map(|f| f.message()).collect();
+        assert_eq!(messages.len(), LocFault::ALL.len());
         for fault in LocFault::ALL {
             assert!(fault.code().starts_with("loc."));
             assert!(!fault.message().is_empty() && !fault.message().contains('\n'));

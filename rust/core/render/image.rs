@@ -127,9 +127,12 @@ impl Images {
         let start = chunk.bytes.len();
         chunk.bytes.extend_from_slice(OPEN);
         let from = chunk.bytes.len();
-        if let Err(fault) = at.rules.any.write(text, &mut self.encoded, &mut chunk.bytes) {
-            chunk.bytes.truncate(start);
-            return at.bad(fault.message(), text, chunk);
+        match at.rules.any.write(text, &mut self.encoded, &mut chunk.bytes) {
+            Ok(info) => info.of_other().notes().for_each(|code| chunk.note(code)),
+            Err(fault) => {
+                chunk.bytes.truncate(start);
+                return at.bad(fault.message(), text, chunk);
+            }
         }
         let address = from..chunk.bytes.len();
         if self.is_known(&chunk.bytes, &address) {

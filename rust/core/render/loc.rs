@@ -6,9 +6,11 @@ pub use super::fault::LocFault;
 use super::address::{self, Authority};
 use super::class::{CLEAN, CONTROL, trim};
 use super::escape::escape_into;
+use super::placeholder;
 use super::prefix::Prefix;
 use crate::UNCHECKED;
 use crate::error::Result;
+use crate::host;
 
 /// The schema's least number of characters (PROTOCOL section 1, *Schema vs prose*).
 const MIN_CHARS: usize = 12;
@@ -55,21 +57,54 @@ pub enum Hosts {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LocInfo(u8);
 
-impl LocInfo {
-    fn new(over_1024: bool, outside_folder: bool) -> LocInfo {
-        LocInfo(u8::from(over_1024) | u8::from(outside_folder) << 1)
-    }
+/// It is longer than Yandex takes.
+const OVER_1024: u8 = 1;
+/// It is not under the folder of the sitemaps.
+const OUTSIDE_FOLDER: u8 = 1 << 1;
+/// It has a fragment.
+const FRAGMENT: u8 = 1 << 2;
+/// It holds a character reference of XML, such as `&amp;`.
+const ENTITY: u8 = 1 << 3;
+/// A backslash was read as a slash.
+const BACKSLASH: u8 = 1 << 4;
+/// It was a path, and the path of the site is not in it.
+const SITE_PATH: u8 = 1 << 5;
 
+/// What they are counted as.
+const NOTES: [(u8, &str); 6] = [
+    (OVER_1024, "loc.over_1024"),
+    (OUTSIDE_FOLDER, "loc.outside_folder"),
+    (FRAGMENT, "loc.fragment"),
+    (ENTITY, "loc.entity"),
+    (BACKSLASH, "loc.backslash"),
+    (SITE_PATH, "loc.site_path"),
+];
+
+impl LocInfo {
     /// It is longer than Yandex takes.
-    #[inline]
     pub fn over_1024(self) -> bool {
-        self.0 & 1 != 0
+        self.0 & OVER_1024 != 0
     }
 
     /// It is not under the folder of the sitemaps.
-    #[inline]
     pub fn outside_folder(self) -> bool {
-        self.0 & 2 != 0
+        self.0 & OUTSIDE_FOLDER != 0
+    }
+
+    /// Whether there is anything to count.
+    #[inline]
+    pub fn any(self) -> bool {
+        self.0 != 0
+    }
+
+    /// The codes of what is to be counted of a loc.
+    pub fn notes(self) -> impl Iterator<Item = &'static str> {
+        NOTES.iter().filter(move |(bit, _)| self.0 & bit != 0).map(|(_, code)| *code)
+    }
+
+    /// What of it is to be counted of the address of an image, an alternate or a video.
+    pub fn of_other(self) -> LocInfo {
+        LocInfo(self.0 & (ENTITY | BACKSLASH | SITE_PATH))
     }
 }
 
@@ -83,6 +118,10 @@ pub struct LocRules {
     max_chars: usize,
     folder: Option<Folder>,
     site_in_folder: bool,
+    /// relative references other than absolute paths are joined to the site
+    join: bool,
+    /// what is to be told of an absolute path
+    of_path: u8,
 }
 
 #[derive(Debug, Clone)]
@@ -116,7 +155,24 @@ impl LocRules {
             .as_ref()
             .is_none_or(|folder| folder.same_origin(site.https(), site.host(), site.port()));
         let origin = Prefix::new(site.origin().as_bytes());
-        Ok(LocRules { site, origin, hosts, strict, max_chars, folder, site_in_folder })
+        let of_path = if matches!(site.path(), "" | "/") { 0 } else { SITE_PATH };
+        Ok(LocRules {
+            site,
+            origin,
+            hosts,
+            strict,
+            max_chars,
+            folder,
+            site_in_folder,
+            join: false,
+            of_path,
+        })
+    }
+
+    /// The same rules; with `join` all relative references are joined to the site as RFC 3986 has
+    /// it, not absolute paths alone (`--relative-urls`).
+    pub fn joining(self, join: bool) -> LocRules {
+        LocRules { join, ..self }
     }
 
     /// The site.
@@ -139,7 +195,7 @@ impl LocRules {
         let raw = trim(raw);
         if UNCHECKED {
             escape_into(raw, out);
-            return Ok(LocInfo::new(false, false));
+            return Ok(LocInfo(0));
         }
         if let Some(info) = self.write_simple(raw, out) {
             return Ok(info);
@@ -168,13 +224,26 @@ impl LocRules {
             return Err(LocFault::Control);
         }
         let text = simdutf8::basic::from_utf8(raw).map_err(|_| LocFault::NotUtf8)?;
-        let parts = address::split(text)?;
+        if !is_url_or_path(text) && placeholder::is_url(raw) {
+            return Err(LocFault::Placeholder);
+        }
+        let (slashed, backslash) = address::slashes(text);
+        let parts = address::split(&slashed)?;
         let https = match parts.scheme {
             Some(scheme) => address::is_https(scheme).ok_or(LocFault::Scheme)?,
-            None => self.site.https(),
+            None if self.join || text.starts_with('/') && parts.authority.is_none() => {
+                self.site.https()
+            }
+            None => return Err(address::relative_fault(&slashed)),
         };
+        let mut notes = if backslash { BACKSLASH } else { 0 };
         let in_folder = match parts.authority {
             Some(authority) => {
+                // the host of http://https://www.shop.example would be "https"
+                let name = authority.strip_suffix(':').unwrap_or(authority);
+                if parts.path.starts_with("//") && address::is_https(name).is_some() {
+                    return Err(LocFault::TwoSchemes);
+                }
                 let Authority { host, port, port_text } = address::authority(authority)?;
                 let port = port.unwrap_or(address::default_port(https));
                 self.allow(https, &host, port)?;
@@ -200,7 +269,12 @@ impl LocRules {
         }
         address::percent_into(parts.path.as_bytes(), self.strict, scratch)?;
         if parts.scheme.is_none() {
-            address::remove_dots(scratch, path_start);
+            if parts.authority.is_none() && parts.path.starts_with('/') {
+                notes |= self.of_path;
+            }
+            if address::has_dots(&scratch[path_start..]) {
+                address::remove_dots(scratch, path_start);
+            }
         }
         let path_end = scratch.len();
         for (mark, part) in [(b'?', parts.query), (b'#', parts.fragment)] {
@@ -215,16 +289,24 @@ impl LocRules {
         if scratch.len() > self.max_chars {
             return Err(LocFault::TooLong);
         }
-        Ok(self.info(scratch.len(), in_folder, &scratch[path_start..path_end]))
+        if parts.fragment.is_some() {
+            notes |= FRAGMENT;
+        }
+        if memchr::memchr_iter(b'&', raw).any(|at| is_entity(&raw[at..])) {
+            notes |= ENTITY;
+        }
+        Ok(self.info(notes, scratch.len(), in_folder, &scratch[path_start..path_end]))
     }
 
     #[inline]
-    fn info(&self, chars: usize, same_origin: bool, path: &[u8]) -> LocInfo {
+    fn info(&self, notes: u8, chars: usize, same_origin: bool, path: &[u8]) -> LocInfo {
         let inside = match &self.folder {
             Some(folder) => same_origin && folder.holds_path(path),
             None => true,
         };
-        LocInfo::new(chars > WARN_CHARS, !inside)
+        let long = if chars > WARN_CHARS { OVER_1024 } else { 0 };
+        let outside = if inside { 0 } else { OUTSIDE_FOLDER };
+        LocInfo(notes | long | outside)
     }
 
     /// Whether a URL may have this scheme, host and port.
@@ -263,15 +345,15 @@ impl LocRules {
     #[inline]
     fn write_simple(&self, raw: &[u8], out: &mut Vec<u8>) -> Option<LocInfo> {
         let origin = self.origin.as_bytes();
-        let (prefix, path_start, in_folder) = if self.origin.begins(raw)
+        let (prefix, path_start, in_folder, mut notes) = if self.origin.begins(raw)
             && matches!(raw.get(origin.len()), None | Some(b'/' | b'?' | b'#'))
         {
-            (&b""[..], origin.len(), self.site_in_folder)
+            (&b""[..], origin.len(), self.site_in_folder, 0)
         } else if is_plain_path(raw) {
-            (origin, 0, self.site_in_folder)
+            (origin, 0, self.site_in_folder, self.of_path)
         } else {
             let (path_start, in_folder) = self.plain_origin(raw)?;
-            (&b""[..], path_start, in_folder)
+            (&b""[..], path_start, in_folder, 0)
         };
         // Nothing is percent-encoded here, so the length is known.
         let chars = prefix.len() + raw.len();
@@ -286,13 +368,16 @@ impl LocRules {
             Some(at) => {
                 let before = out.len();
                 out.extend_from_slice(prefix);
-                if !escape_legal(raw, path_start + at, out) {
-                    out.truncate(before);
-                    return None;
+                match escape_legal(raw, path_start + at, out) {
+                    Some(found) => notes |= found,
+                    None => {
+                        out.truncate(before);
+                        return None;
+                    }
                 }
             }
         }
-        Some(self.info(chars, in_folder, &raw[path_start..]))
+        Some(self.info(notes, chars, in_folder, &raw[path_start..]))
     }
 
     /// Where an allowed `http(s)://host` without port ends, and whether it is that of the folder.
@@ -308,7 +393,7 @@ impl LocRules {
         let rest = &raw[start..];
         let end = rest.iter().position(|byte| matches!(byte, b'/' | b'?' | b'#'));
         let name = &rest[..end.unwrap_or(rest.len())];
-        if !address::plain_host(name) {
+        if !host::is_plain(name) {
             return None;
         }
         let name = std::str::from_utf8(name).ok()?;
@@ -317,6 +402,27 @@ impl LocRules {
         let folder = self.folder.as_ref();
         let in_folder = folder.is_none_or(|folder| folder.same_origin(https, name, port));
         Some((start + name.len(), in_folder))
+    }
+}
+
+/// Whether a text begins as a URL or as an absolute path does.
+fn is_url_or_path(text: &str) -> bool {
+    let http =
+        |scheme: &str| text.get(..scheme.len()).is_some_and(|s| s.eq_ignore_ascii_case(scheme));
+    text.starts_with('/') || http("http:") || http("https:")
+}
+
+/// Whether a character reference of XML or HTML stands at the start, where there is a `&`.
+fn is_entity(text: &[u8]) -> bool {
+    const NAMES: [&[u8]; 6] = [b"amp;", b"lt;", b"gt;", b"quot;", b"apos;", b"nbsp;"];
+    let number = |digits: &[u8], is_digit: fn(&u8) -> bool| {
+        let end = digits.iter().take_while(|byte| is_digit(byte)).count();
+        end > 0 && digits.get(end) == Some(&b';')
+    };
+    match &text[1..] {
+        [b'#', b'x' | b'X', digits @ ..] => number(digits, u8::is_ascii_hexdigit),
+        [b'#', digits @ ..] => number(digits, u8::is_ascii_digit),
+        rest => NAMES.iter().any(|name| rest.starts_with(name)),
     }
 }
 
@@ -329,25 +435,28 @@ fn is_plain_path(raw: &[u8]) -> bool {
 }
 
 /// Appends a URL whose first byte that is not clean stands at `at`, as long as
-/// it needs no percent-encoding: `&`, `'`, `%XX` and one `#` are fine. False,
-/// with `out` half written, for all else.
-fn escape_legal(raw: &[u8], mut at: usize, out: &mut Vec<u8>) -> bool {
+/// it needs no percent-encoding: `&`, `'`, `%XX` and one `#` are fine. Tells
+/// what is worth a word; `None`, with `out` half written, for all else.
+fn escape_legal(raw: &[u8], mut at: usize, out: &mut Vec<u8>) -> Option<u8> {
     let mut copied = 0;
-    let mut fragment = false;
+    let mut notes = 0;
     loop {
         match raw[at] {
             byte @ (b'&' | b'\'') => {
+                if byte == b'&' && is_entity(&raw[at..]) {
+                    notes |= ENTITY;
+                }
                 out.extend_from_slice(&raw[copied..at]);
                 out.extend_from_slice(if byte == b'&' { b"&amp;" } else { b"&apos;" });
                 at += 1;
                 copied = at;
             }
             b'%' if address::is_escape(&raw[at..]) => at += 3,
-            b'#' if !fragment => {
-                fragment = true;
+            b'#' if notes & FRAGMENT == 0 => {
+                notes |= FRAGMENT;
                 at += 1;
             }
-            _ => return false,
+            _ => return None,
         }
         match raw.get(at) {
             None => break,
@@ -360,7 +469,7 @@ fn escape_legal(raw: &[u8], mut at: usize, out: &mut Vec<u8>) -> bool {
         }
     }
     out.extend_from_slice(&raw[copied..]);
-    true
+    Some(notes)
 }
 
 #[cfg(test)]

@@ -19,6 +19,7 @@ pub mod lastmod;
 pub mod loc;
 mod mapped;
 mod news;
+mod placeholder;
 pub mod plan;
 mod prefix;
 pub mod priority;

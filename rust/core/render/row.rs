@@ -11,11 +11,13 @@ use super::alternate::Links;
 use super::block::Blocks;
 use super::changefreq;
 use super::chunk::{Chunk, Entry, NO_LASTMOD, REJECT_VALUE, Reject};
+use super::class::trim;
 use super::image::Images;
 use super::lastmod::{Lastmod, Order, canonical, local_to_instant};
 use super::loc::{Folder, Hosts, LocFault, LocRules, Site};
 use super::news;
-use super::plan::{From, LocFrom, Plan};
+use super::placeholder;
+use super::plan::{From, LocFrom, Mapped, Plan};
 use super::priority;
 use super::tail::Tail;
 use super::video;
@@ -25,6 +27,7 @@ use crate::error::{Error, Result};
 use crate::read::cell::{Cell, Row};
 use crate::shard::frame;
 use crate::unique;
+use crate::variants::Rate;
 
 /// What all renderers of a run share.
 pub struct Rules {
@@ -42,6 +45,8 @@ pub struct Rules {
     pub(super) family_key: (u64, u64),
     /// the key of the loc hashes, where they are wanted
     pub(super) key: Option<(u64, u64)>,
+    /// which locs are looked at for others that are nearly the same
+    pub(crate) rate: Rate,
     /// locs are hashed for the stable layout
     pub(super) borders: bool,
 }
@@ -56,8 +61,10 @@ impl Rules {
             list => Hosts::List(list.split(',').map(|host| host.trim().to_owned()).collect()),
         };
         let folder = config.sitemap_url.as_deref().map(Folder::parse).transpose()?;
-        let any = LocRules::new(site.clone(), Hosts::Any, config.strict_urls, MAX_CHARS, None)?;
-        let loc = LocRules::new(site, hosts, config.strict_urls, config.max_loc as usize, folder)?;
+        let any = LocRules::new(site.clone(), Hosts::Any, config.strict_urls, MAX_CHARS, None)?
+            .joining(config.relative_urls);
+        let loc = LocRules::new(site, hosts, config.strict_urls, config.max_loc as usize, folder)?
+            .joining(config.relative_urls);
         let zone = config.timezone.as_deref().map(|name| {
             TimeZone::get(name).map_err(|_| {
                 Error::config(
@@ -77,6 +84,7 @@ impl Rules {
             news_old: config.mapping.news_old,
             now: config.mapping.now,
             family_key: unique::random_key(),
+            rate: Rate::default(),
             key,
             borders: config.layout == Layout::Stable,
         })
@@ -134,6 +142,17 @@ pub fn check_constants(rules: &Rules, plan: &Plan) -> Result<()> {
         && priority::from_text(value).is_none()
     {
         return wrong("priority", value, PRIORITY_WRONG);
+    }
+    if let Some(Mapped::Tags(tags)) = &plan.video {
+        for tag in video::URLS {
+            if let Some(From::Constant(value)) = &tags[tag]
+                && !trim(value).is_empty()
+                && let Err(fault) = rules.any.encode(value, &mut Vec::new())
+            {
+                let field = video::TAGS[tag].replacen('.', ":", 1);
+                return wrong(&field, value, fault.message());
+            }
+        }
     }
     Ok(())
 }
@@ -229,6 +248,11 @@ impl<'r> Renderer<'r> {
                     return;
                 }
                 chunk.end_row(true);
+                let loc = &chunk.bytes[element.loc.clone()];
+                let (rules, scratch) = (self.rules, &mut self.encoded);
+                if let Some(sample) = rules.rate.sample(rules.family_key, loc, scratch) {
+                    chunk.samples.push(sample);
+                }
                 let Element { newest, namespaces, .. } = element;
                 // not by a variable: what is also lent further down goes over the stack (6 ns)
                 chunk.entries.push(Entry { len: len as u32, row: number, newest, namespaces });
@@ -298,7 +322,7 @@ impl<'r> Renderer<'r> {
                     other => {
                         let mut text = Vec::new();
                         other.write(&mut text);
-                        return Err(bad_loc(LocFault::NoHost, &text, Some(&plan.names[*slot])));
+                        return Err(bad_loc(LocFault::Relative, &text, Some(&plan.names[*slot])));
                     }
                 }
             }
@@ -307,12 +331,15 @@ impl<'r> Renderer<'r> {
                 for (text, &slot) in values.iter_mut().zip(slots) {
                     text.clear();
                     row.cell(slot, encoded).write(text);
+                    if placeholder::is_value(trim(text)) {
+                        return Err(bad_loc(LocFault::Placeholder, text, Some(&plan.names[slot])));
+                    }
                 }
                 value.clear();
                 if !template.write(|i| values.get(i).map(Vec::as_slice), value) {
-                    let empty =
-                        values.iter().position(Vec::is_empty).map(|i| &plan.names[slots[i]]);
-                    return Err(bad_loc(LocFault::Empty, b"", empty.map(String::as_str)));
+                    let empty = values.iter().position(|text| trim(text).is_empty());
+                    let name = empty.map(|i| plan.names[slots[i]].as_str());
+                    return Err(bad_loc(LocFault::Empty, b"", name));
                 }
                 (value, None)
             }
@@ -328,11 +355,8 @@ impl<'r> Renderer<'r> {
         };
         let info = written
             .map_err(|fault| bad_loc(fault, raw, column.map(|slot| plan.names[slot].as_str())))?;
-        if info.over_1024() {
-            chunk.note("loc.over_1024");
-        }
-        if info.outside_folder() {
-            chunk.note("loc.outside_folder");
+        if info.any() {
+            info.notes().for_each(|code| chunk.note(code));
         }
         if let Some(key) = rules.key {
             let hash = hash(key, &chunk.bytes[start..]);

@@ -51,6 +51,9 @@ const INFO: usize = 16;
 const PLATFORM: usize = 17;
 const LIVE: usize = 19;
 
+/// The tags that hold an address.
+pub(super) const URLS: [usize; 4] = [THUMBNAIL, CONTENT, PLAYER, INFO];
+
 const MOST_TAGS: usize = 32;
 
 /// Appends a `<video:video>`; false if one of the required tags is missing or wrong.
@@ -153,8 +156,10 @@ fn url(
     chunk: &mut Chunk,
 ) -> Result<(), &'static str> {
     let Some(Cell::Text(text)) = value.cell() else { return Err("is no URL") };
-    let written = at.rules.any.write(text, &mut blocks.encoded, &mut chunk.bytes);
-    written.map(drop).map_err(|fault| fault.message())
+    let info = (at.rules.any.write(text, &mut blocks.encoded, &mut chunk.bytes))
+        .map_err(|fault| fault.message())?;
+    info.of_other().notes().for_each(|code| chunk.note(code));
+    Ok(())
 }
 
 /// A whole number, however it is stored.

@@ -1,5 +1,6 @@
 //! The grammar of an absolute http(s) URL (RFC 3986), and its origin.
 
+use crate::host;
 use crate::parse::codes::{self, Code};
 use crate::parse::finding::quoted;
 
@@ -93,25 +94,10 @@ fn authority(url: &[u8]) -> Option<Fault> {
         return Some((&codes::LOC_SCHEME, format!("the scheme is {}", quoted(split.scheme))));
     }
     let host = split.host;
-    let literal = host.len() > 4 && host.starts_with(b"[") && host.ends_with(b"]");
-    let sound = match literal {
-        true => std::str::from_utf8(&host[1..host.len() - 1])
-            .is_ok_and(|inner| inner.parse::<std::net::Ipv6Addr>().is_ok()),
-        false => {
-            host.len() <= 253
-                && host.strip_suffix(b".").unwrap_or(host).split(|&b| b == b'.').all(|label| {
-                    (1..=63).contains(&label.len())
-                        && label.iter().all(|b| b.is_ascii_alphanumeric() || b"-_".contains(b))
-                })
-        }
-    };
-    if !sound {
+    if !host::is_written(host) {
         return Some((&codes::LOC_HOST, format!("{} is no host name", quoted(host))));
     }
-    let bad_port = |port: &[u8]| {
-        !std::str::from_utf8(port)
-            .is_ok_and(|p| p.bytes().all(|b| b.is_ascii_digit()) && p.parse::<u16>().is_ok())
-    };
+    let bad_port = |port: &[u8]| std::str::from_utf8(port).ok().and_then(host::port).is_none();
     if split.port.is_some_and(bad_port) {
         return Some((&codes::LOC_HOST, format!("{} has a bad port", quoted(host))));
     }

@@ -6,7 +6,7 @@ fn rules(site: &str, hosts: Hosts, strict: bool, folder: Option<&str>) -> LocRul
 }
 
 fn shop() -> LocRules {
-    rules("https://Shop.Example/base/dir/page", Hosts::Same, false, None)
+    rules("https://Shop.Example/base/dir/page", Hosts::Same, false, None).joining(true)
 }
 
 fn write(
@@ -31,7 +31,7 @@ fn encoded_once_then_escaped() {
         ("https://shop.example", "https://shop.example"),
         ("https://shop.example?q=1", "https://shop.example?q=1"),
         ("HTTPS://SHOP.example:443/a", "HTTPS://SHOP.example:443/a"),
-        ("https://shop.example:/a", "https://shop.example:/a"),
+        ("https://shop.example:/a", "https://shop.example/a"),
         ("https://shop.example/ümlat.php&q=name", "https://shop.example/%C3%BCmlat.php&amp;q=name"),
         ("https://shop.example/a?b=1&c='2'#d", "https://shop.example/a?b=1&amp;c=&apos;2&apos;#d"),
         ("https://shop.example/%e4%7E%41&", "https://shop.example/%e4%7E%41&amp;"),
@@ -39,10 +39,13 @@ fn encoded_once_then_escaped() {
         ("https://shop.example/%%41", "https://shop.example/%25%41"),
         ("https://shop.example/a#b#c?d", "https://shop.example/a#b%23c?d"),
         ("https://shop.example/a[1]?b[]=2", "https://shop.example/a%5B1%5D?b%5B%5D=2"),
-        (
-            "https://shop.example/a b\"<>\\^`{|}",
-            "https://shop.example/a%20b%22%3C%3E%5C%5E%60%7B%7C%7D",
-        ),
+        ("https://shop.example/a b\"<>^`{|}", "https://shop.example/a%20b%22%3C%3E%5E%60%7B%7C%7D"),
+        ("https:\\\\shop.example\\a\\b?c\\d#e\\f", "https://shop.example/a/b?c%5Cd#e%5Cf"),
+        ("https://shop.example\\.evil.example/", "https://shop.example/.evil.example/"),
+        ("https://shop.example?a\\b", "https://shop.example?a%5Cb"),
+        ("/a\\b\\..\\c", "https://shop.example/a/c"),
+        ("/a/%2e%2E/b", "https://shop.example/a/%2e%2E/b"),
+        ("/a/%2e%2E/../b/./.%2e", "https://shop.example/"),
         ("https://shop.example/a/../b/./c", "https://shop.example/a/../b/./c"),
         ("https://shop.example/🛒\u{85}", "https://shop.example/%F0%9F%9B%92%C2%85"),
         ("/p?a=1&b", "https://shop.example/p?a=1&amp;b"),
@@ -98,7 +101,12 @@ fn each_fault() {
         ("https://shop .example/", LocFault::Host),
         ("https://sho%70.example/", LocFault::Host),
         ("https://shop..example/", LocFault::Host),
-        ("https://shop.example\\.evil.example/", LocFault::Host),
+        ("https://-shop.example/", LocFault::Host),
+        ("https://shop-.example/", LocFault::Host),
+        ("https://https://shop.example/", LocFault::TwoSchemes),
+        ("http://HTTP//shop.example/", LocFault::TwoSchemes),
+        ("N/A", LocFault::Placeholder),
+        ("{{product:url}}", LocFault::Placeholder),
         ("https://xn--a.example/", LocFault::Host),
         ("https://a\u{ff0f}b.example/", LocFault::Host),
         ("https://1.2.3.999/", LocFault::Host),
@@ -127,6 +135,108 @@ fn each_fault() {
 }
 
 #[test]
+fn a_cell_is_a_url_or_a_path() {
+    let strict = rules("https://shop.example/base/", Hosts::Any, false, None);
+    for raw in [
+        "/",
+        "/a",
+        "/?a",
+        "/#a",
+        "/a//b",
+        "/N/A",
+        "https://null",
+        "HTTP://a.example/-",
+        "/{{slug}}",
+        "/a:b",
+    ] {
+        assert!(url(&strict, raw).is_ok(), "{raw}");
+    }
+    for (raw, fault) in [
+        ("N/A", LocFault::Placeholder),
+        (" null\n", LocFault::Placeholder),
+        ("NULL", LocFault::Placeholder),
+        ("#N/A", LocFault::Placeholder),
+        ("nan", LocFault::Placeholder),
+        ("-", LocFault::Placeholder),
+        ("0", LocFault::Placeholder),
+        ("\\N", LocFault::Placeholder),
+        ("{{url}}", LocFault::Placeholder),
+        ("{{product:url}}", LocFault::Placeholder),
+        ("[object Object]", LocFault::Placeholder),
+        ("www.shop.example/p/1", LocFault::NoScheme),
+        ("shop.example/p", LocFault::NoScheme),
+        ("Münster.de", LocFault::NoScheme),
+        ("https//www.shop.example/p", LocFault::Misspelt),
+        ("http;//www.shop.example/p", LocFault::Misspelt),
+        ("HTTPS.//www.shop.example/p", LocFault::Misspelt),
+        ("//shop.example/p", LocFault::TwoSlashes),
+        ("///p", LocFault::TwoSlashes),
+        ("/\\shop.example/p", LocFault::TwoSlashes),
+        ("\\\\shop.example\\p", LocFault::TwoSlashes),
+        ("\\p", LocFault::Relative),
+        ("p", LocFault::Relative),
+        ("p/1", LocFault::Relative),
+        ("p.html", LocFault::Relative),
+        ("12345", LocFault::Relative),
+        ("./p", LocFault::Relative),
+        ("../p", LocFault::Relative),
+        ("?p=1", LocFault::Relative),
+        ("#p", LocFault::Relative),
+        ("httpsx", LocFault::Relative),
+        ("http://", LocFault::NoHost),
+        ("http:/x", LocFault::NoHost),
+        ("htp://shop.example/", LocFault::Scheme),
+        ("shop.example:80/p", LocFault::Scheme),
+    ] {
+        assert_eq!(url(&strict, raw), Err(fault), "{raw}");
+        let code =
+            if raw.contains(":/") || raw.contains(":8") { fault.code() } else { "loc.relative" };
+        assert_eq!(fault.code(), code);
+    }
+    let joining = strict.joining(true);
+    for (raw, form) in [
+        ("www.shop.example/p/1", "https://shop.example/base/www.shop.example/p/1"),
+        ("..", "https://shop.example/"),
+        ("\\p", "https://shop.example/p"),
+        ("\\\\b.example\\p", "https://b.example/p"),
+        ("%2e%2e/p", "https://shop.example/base/%2e%2e/p"),
+    ] {
+        assert_eq!(url(&joining, raw).as_deref(), Ok(form), "{raw}");
+    }
+    for raw in ["N/A", "0", "-", "null", "{{url}}"] {
+        assert_eq!(url(&joining, raw), Err(LocFault::Placeholder), "{raw}");
+    }
+}
+
+#[test]
+fn what_is_counted() {
+    let rules = rules("https://shop.example/base", Hosts::Same, false, None);
+    for (raw, notes) in [
+        ("https://shop.example/a?b=1&c=2&d;&amp", &[][..]),
+        ("https://shop.example/?a&amp;b", &["loc.entity"]),
+        ("https://shop.example/ü?a&amp;b", &["loc.entity"]),
+        ("https://shop.example/?a&#38;b", &["loc.fragment", "loc.entity"]),
+        ("https://shop.example/?a&#x26;b", &["loc.fragment", "loc.entity"]),
+        ("https://shop.example/?a&#x;&#;&#g;", &["loc.fragment"]),
+        ("https://shop.example/?a&lt;", &["loc.entity"]),
+        ("https://shop.example/a#", &["loc.fragment"]),
+        ("https://shop.example/ü#a", &["loc.fragment"]),
+        ("https://shop.example/a\\b", &["loc.backslash"]),
+        ("https://shop.example/a?\\b", &[]),
+        ("/a", &["loc.site_path"]),
+        ("/ü", &["loc.site_path"]),
+    ] {
+        let (_, info) = write(&rules, raw).unwrap();
+        assert_eq!(info.notes().collect::<Vec<_>>(), notes, "{raw}");
+        assert_eq!(info.any(), !notes.is_empty());
+    }
+    for site in ["https://shop.example", "https://shop.example/"] {
+        let rules = self::rules(site, Hosts::Same, false, None);
+        assert!(!write(&rules, "/a").unwrap().1.any());
+    }
+}
+
+#[test]
 fn idn_and_literal_hosts() {
     let any = rules("https://shop.example", Hosts::Any, false, None);
     for (raw, form) in [
@@ -136,7 +246,7 @@ fn idn_and_literal_hosts() {
         ("https://XN--MNSTER-3YA.de/", "https://XN--MNSTER-3YA.de/"),
         ("https://[2001:DB8::1]:8443/a[b]", "https://[2001:DB8::1]:8443/a%5Bb%5D"),
         ("https://127.0.0.1/aaa", "https://127.0.0.1/aaa"),
-        ("//m_1.example.:08080/", "https://m_1.example.:08080/"),
+        ("https://m_1.example.:08080/", "https://m_1.example.:08080/"),
     ] {
         assert_eq!(url(&any, raw).as_deref(), Ok(form), "{raw}");
     }
