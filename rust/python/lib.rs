@@ -15,7 +15,9 @@ mod _core {
     use super::run::{Progress, Seen, address, build, choose, digest, look, preview};
 
     #[pymodule_export]
-    use super::parse::{Stream, diff_stream, finding_codes, peek, read_stream, trim, verify_files};
+    use super::parse::{
+        Reading, Stream, diff_stream, finding_codes, peek, read_stream, trim, verify_files,
+    };
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
