@@ -8,6 +8,7 @@ from _typeshed import SupportsWrite
 
 __all__ = [
     "Progress",
+    "Reading",
     "Seen",
     "Stream",
     "__version__",
@@ -81,16 +82,25 @@ def finding_codes() -> list[tuple[str, str, str]]: ...
 def peek(path: PathLike[str]) -> tuple[str, list[tuple[str, str | None, int, int]]]: ...
 
 @final
+@final
 class Stream:
-    """Batches made by threads behind it; they can be taken once."""
+    """Rows that can be read any number of times, each time anew."""
+
+    def open(self) -> Reading: ...
+    def __arrow_c_schema__(self) -> object: ...
+    def write_parquet(self, file: SupportsWrite[bytes], threads: int) -> int: ...
+    def counts(self) -> tuple[int, int, int, int] | None: ...
+    def close(self) -> None: ...
+
+@final
+class Reading:
+    """The rows, read once."""
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object: ...
     def wait(self) -> None: ...
-    def write_parquet(self, file: SupportsWrite[bytes], threads: int) -> int: ...
-    def counts(self) -> tuple[int, int, int, int] | None: ...
 
 def read_stream(
-    files: Sequence[tuple[PathLike[str], str]], threads: int, lenient: bool
+    files: Sequence[tuple[PathLike[str], str]], threads: int, lenient: bool, keep: object
 ) -> Stream: ...
 def diff_stream(
     old: Sequence[tuple[PathLike[str], str, str | None]],
@@ -98,6 +108,7 @@ def diff_stream(
     threads: int,
     memory: int,
     lenient: bool,
+    keep: object,
 ) -> Stream: ...
 def trim(
     old: PathLike[str], new: PathLike[str], cut_old: PathLike[str], cut_new: PathLike[str]

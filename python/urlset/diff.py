@@ -32,14 +32,14 @@ class Changes(Rows):
 
     @property
     def counts(self) -> Counts:
-        """How much changed; known once all rows were taken.
+        """How much changed; known once all rows were read.
 
         Raises:
             ValueError: they were not.
         """
-        counts = self._stream.counts() if self._stream is not None else None
+        counts = self._stream.counts()
         if counts is None:
-            raise ValueError("take all rows first")
+            raise ValueError("read all rows first")
         return Counts(*counts)
 
 
@@ -139,8 +139,9 @@ def compare(
     if memory < 1 << 20:
         raise ConfigError("memory must be at least 1 MiB", code="diff.options")
     count = thread_count(threads)
-    stream = _core.diff_stream(list(old), list(new), count, memory, lenient)
-    return Changes(stream, stack or ExitStack(), count)
+    stack = stack or ExitStack()
+    stream = _core.diff_stream(list(old), list(new), count, memory, lenient, stack)
+    return Changes(stream, stack, count)
 
 
 def write_changes(

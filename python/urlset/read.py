@@ -44,8 +44,8 @@ def read(
         allow_private: fetch from private addresses, too.
 
     Returns:
-        A stream that can be taken once: ``read_all()`` for a ``pyarrow.Table``, iteration for
-        batches, ``__arrow_c_stream__`` for everything else.
+        Rows that can be read any number of times, each time from the files: ``read_all()`` for a
+        ``pyarrow.Table``, iteration for batches, ``__arrow_c_stream__`` for everything else.
 
     Raises:
         InputError: the target does not exist or holds no sitemap; while reading, also damage
@@ -57,7 +57,7 @@ def read(
         must_be_whole(found, lenient)
         files = [(item.path, item.name) for item in found.items]
         count = thread_count(threads)
-        return Rows(_core.read_stream(files, count, lenient), stack, count)
+        return Rows(_core.read_stream(files, count, lenient, stack), stack, count)
     except BaseException:
         stack.close()
         raise

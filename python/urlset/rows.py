@@ -10,6 +10,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Self
 
+from . import _core
 from .errors import ConfigError, InputError, PublishError
 
 if TYPE_CHECKING:
@@ -20,39 +21,49 @@ _CODED = re.compile(r"\[([a-z0-9_]+\.[a-z0-9_]+)\] (.*)", re.DOTALL)
 
 
 class Rows:
-    """Rows as a stream of Arrow batches; it can be taken once.
+    """Rows as a stream of Arrow batches; each reading of them begins anew.
 
-    Anything that knows ``__arrow_c_stream__`` takes it as it is: pyarrow, Polars, DuckDB, pandas.
-    Iterating gives ``pyarrow.RecordBatch`` objects. Fetched files live as long as this object, or
-    until :meth:`close`.
+    Anything that knows ``__arrow_c_stream__`` takes it as it is, any number of times: DuckDB,
+    Polars, pandas, pyarrow. Iterating gives ``pyarrow.RecordBatch`` objects. Fetched files live as
+    long as this object or whoever reads from it, or until :meth:`close`; after that, reading is an
+    :class:`InputError` with the code ``read.closed``.
     """
 
-    def __init__(self, stream: Any, stack: ExitStack, threads: int) -> None:
+    def __init__(self, stream: _core.Stream, stack: ExitStack, threads: int) -> None:
         self._stream = stream
         self._stack = stack
         self._threads = threads
-        self._reader: pa.RecordBatchReader | None = None
+
+    def _open(self) -> _core.Reading:
+        with stream_errors():
+            return self._stream.open()
+
+    def __arrow_c_schema__(self) -> object:
+        return self._stream.__arrow_c_schema__()
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        return self._stream.__arrow_c_stream__(requested_schema)
+        return self._open().__arrow_c_stream__(requested_schema)
 
     def reader(self) -> pa.RecordBatchReader:
-        """The rows as a ``pyarrow.RecordBatchReader``."""
-        if self._reader is None:
-            import pyarrow as pa
+        """The rows from the first one on, as a ``pyarrow.RecordBatchReader``."""
+        import pyarrow as pa
 
-            self._reader = pa.RecordBatchReader.from_stream(self)
-        return self._reader
+        return pa.RecordBatchReader.from_stream(self)
 
     @property
     def schema(self) -> pa.Schema:
         """The columns."""
-        return self.reader().schema
+        import pyarrow as pa
+
+        return pa.schema(self)
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
-        reader = self.reader()
+        import pyarrow as pa
+
+        reading = self._open()
+        reader = pa.RecordBatchReader.from_stream(reading)
         while True:
-            self._stream.wait()  # where a signal can end it
+            reading.wait()  # where a signal can end it
             try:
                 with stream_errors():
                     batch = reader.read_next_batch()
@@ -81,9 +92,8 @@ class Rows:
             return int(self._stream.write_parquet(file, self._threads))
 
     def close(self) -> None:
-        """Let go of fetched files."""
-        self._reader = None
-        self._stream = None
+        """Let go of fetched files; whoever reads still gets an error."""
+        self._stream.close()
         self._stack.close()
 
     def __enter__(self) -> Self:

@@ -44,7 +44,7 @@ class Feed:
 
     Attributes:
         name: what errors and rejects show; the path of a file.
-        format: ``csv`` or ``parquet`` for a file, ``arrow`` for a stream.
+        format: ``csv``, ``parquet`` or ``ipc`` for a file, ``arrow`` for a stream.
         stream: an object with ``__arrow_c_stream__``; None for a file.
         rows: how many a stream has, where that is known at once.
         size: bytes of a file, 0 where unknown.
@@ -56,7 +56,7 @@ class Feed:
     """
 
     name: str
-    format: Literal["csv", "parquet", "arrow"]
+    format: Literal["csv", "parquet", "ipc", "arrow"]
     stream: ArrowStream | None = None
     rows: int | None = None
     size: int = 0
@@ -155,7 +155,7 @@ def _path_feeds(path: str, options: Options) -> Iterable[Feed]:
         case "parquet":
             yield _parquet_feed(path, options)
         case "arrow":
-            yield _ipc_feed(path, options)
+            yield Feed(path, "ipc", size=place.stat().st_size if place.is_file() else 0)
         case _:
             yield _jsonl_feed(path, path, options)
 
@@ -248,11 +248,7 @@ def _stdin_feed(options: Options) -> Feed:
         case None | "csv":
             return Feed("-", "csv")
         case "arrow":
-            import pyarrow as pa
-
-            with _readable("-"):
-                stream = pa.ipc.open_stream(pa.PythonFile(sys.stdin.buffer, mode="r"))
-                return Feed("-", "arrow", stream)
+            return Feed("-", "ipc")
         case "jsonl":
             return _jsonl_feed(sys.stdin.buffer, "-", options)
         case _:
@@ -268,14 +264,9 @@ def _uri_feed(uri: str, options: Options) -> Feed:
         if format == "parquet":
             return _dataset_feed(uri, uri, options)
         file = _open_uri(uri)
-    if format == "arrow":
-        import pyarrow as pa
-
-        with _readable(uri):
-            return Feed(uri, "arrow", pa.ipc.open_stream(file))
     if format == "jsonl":
         return _jsonl_feed(file, uri, options)
-    return _pipe_feed(file, uri)
+    return _pipe_feed(file, uri, "ipc" if format == "arrow" else "csv")
 
 
 def _format_of_uri(uri: str) -> str:
@@ -307,8 +298,8 @@ def _open_uri(uri: str) -> Any:
         return fsspec.open(uri, "rb").open()
 
 
-def _pipe_feed(file: Any, uri: str) -> Feed:
-    """CSV through a pipe, into which a thread sends a file that Python opened."""
+def _pipe_feed(file: Any, uri: str, format: Literal["csv", "ipc"]) -> Feed:
+    """CSV or an Arrow stream through a pipe: a thread sends a file that Python opened."""
     import shutil
     import threading
 
@@ -335,7 +326,7 @@ def _pipe_feed(file: Any, uri: str) -> Feed:
             for error in failed:
                 raise OSError(str(error) or type(error).__name__)
 
-    return Feed(f"/dev/fd/{reader}", "csv", close=close)
+    return Feed(f"/dev/fd/{reader}", format, close=close)
 
 
 class _readable:
@@ -392,8 +383,8 @@ def _scan(data: pads.Dataset, name: str, options: Options) -> Feed:
         use_threads=(os.cpu_count() or 1) > 4,
         **scan_options,
     )
-    names = tuple(data.schema.names)
-    return Feed(name, "arrow", scanner.to_reader(), rows=rows, columns=names, gaps=tuple(gaps))
+    stream, names = _checked(scanner.to_reader()), tuple(data.schema.names)
+    return Feed(name, "arrow", stream, rows=rows, columns=names, gaps=tuple(gaps))
 
 
 def _prune(
@@ -450,20 +441,6 @@ def _condition(schema: pa.Schema, filter: dict[str, object]) -> Any:
     if pa.types.is_integer(type) and value.lstrip("-").isdecimal() and len(value) < 16:
         return pads.field(column) == int(value)
     return None
-
-
-def _ipc_feed(path: str, options: Options) -> Feed:
-    """Arrow IPC, the file format or the stream format."""
-    import pyarrow as pa
-    import pyarrow.dataset as pads
-
-    with _readable(path):
-        with open(path, "rb") as file:  # noqa: PTH123 - as above
-            is_file = file.read(6) == b"ARROW1"
-        if is_file:
-            return _scan(pads.dataset(path, format="ipc"), path, options)
-        stream = pa.ipc.open_stream(pa.OSFile(path))
-        return Feed(path, "arrow", stream, columns=tuple(stream.schema.names))
 
 
 #: bytes of JSON Lines from which the types of the columns are told
@@ -565,12 +542,49 @@ def _from_pyarrow(source: Any, name: str, options: Options) -> Any:
         with _readable(name):
             return _scan(source, name, options)
     if isinstance(source, pads.Scanner):
-        return Feed(name, "arrow", source.to_reader())
+        return Feed(name, "arrow", _checked(source.to_reader()))
     if isinstance(source, pa.RecordBatch):
         source = pa.Table.from_batches([source])
     if isinstance(source, pa.Table):
-        return Feed(name, "arrow", source, rows=source.num_rows)
+        return Feed(name, "arrow", _checked(source.to_reader()), rows=source.num_rows)
+    if isinstance(source, pa.RecordBatchReader):
+        return Feed(name, "arrow", _checked(source))
     return source
+
+
+def _checked(reader: pa.RecordBatchReader) -> pa.RecordBatchReader:
+    """The batches of pyarrow, each validated, and compared with the schema.
+
+    pyarrow itself does neither: it reads IPC files without a look into their arrays, and gives
+    batches of any type under the schema of the reader. Beyond the C interface nobody can tell:
+    there, arrays have neither a type nor the lengths of their buffers.
+    """
+    import pyarrow as pa
+
+    wanted = [(field.name, field.type) for field in reader.schema]
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        for number, batch in enumerate(reader, 1):
+            try:
+                found = [(field.name, field.type) for field in batch.schema]
+                if found != wanted:
+                    raise pa.ArrowInvalid(_difference(wanted, found))
+                batch.validate(full=True)
+            except pa.ArrowException as error:
+                said = str(error).splitlines()[0]
+                raise pa.ArrowInvalid(f"batch {number}: {said}") from None
+            yield batch
+
+    return pa.RecordBatchReader.from_batches(reader.schema, batches())
+
+
+def _difference(wanted: list[tuple[str, pa.DataType]], found: list[tuple[str, pa.DataType]]) -> str:
+    if len(found) != len(wanted):
+        return f"{len(found)} columns where the schema has {len(wanted)}"
+    column, is_, was = next(
+        (a, b, c) for (a, b), c in zip(found, wanted, strict=True) if (a, b) != c
+    )
+    return f"column {column!r} is {is_} where the schema has {was[0]!r} as {was[1]}"
 
 
 def _needed(schema: pa.Schema, name: str, options: Options) -> list[str]:

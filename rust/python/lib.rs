@@ -17,7 +17,9 @@ mod _core {
     };
 
     #[pymodule_export]
-    use super::parse::{Stream, diff_stream, finding_codes, peek, read_stream, trim, verify_files};
+    use super::parse::{
+        Reading, Stream, diff_stream, finding_codes, peek, read_stream, trim, verify_files,
+    };
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
+use arrow_array::ffi::FFI_ArrowSchema;
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_schema::{ArrowError, SchemaRef};
@@ -19,6 +20,7 @@ use urlset_core::parse::diff::{Counts, Options as DiffOptions, Shard};
 use urlset_core::parse::entry::Form;
 use urlset_core::parse::parquet::{self, Failure};
 use urlset_core::parse::read::{BatchStream, read};
+use urlset_core::parse::rows;
 use urlset_core::parse::verify::{FileReport, Options, Target, verify};
 
 use crate::error::exception;
@@ -112,38 +114,69 @@ pub fn peek(py: Python<'_>, path: PathBuf) -> PyResult<(&'static str, Vec<Listed
 /// An entry of an index: loc, lastmod, line, offset.
 type Listed = (String, Option<String>, u64, u64);
 
-/// Batches made by threads behind it; they can be taken once.
-#[pyclass]
+/// Starts the threads that read or compare.
+type Start = Arc<dyn Fn() -> BatchStream + Send + Sync>;
+
+/// Rows that can be read any number of times, each time anew.
+#[pyclass(frozen)]
 pub struct Stream {
-    batches: Arc<Mutex<Option<BatchStream>>>,
+    start: Start,
     schema: SchemaRef,
-    taken: AtomicBool,
     counts: Arc<Mutex<Option<Counts>>>,
+    closed: Arc<AtomicBool>,
+    /// what the files live in, for as long as anybody reads them
+    keep: Py<PyAny>,
 }
 
-impl Stream {
-    fn new(batches: BatchStream, counts: Arc<Mutex<Option<Counts>>>) -> Stream {
-        let schema = batches.schema();
-        let batches = Arc::new(Mutex::new(Some(batches)));
-        Stream { batches, schema, taken: AtomicBool::new(false), counts }
-    }
+/// The rows, read once.
+#[pyclass(frozen)]
+pub struct Reading(Arc<Mutex<Run>>, SchemaRef);
 
-    fn take(&self) -> PyResult<()> {
-        match self.taken.swap(true, Ordering::Relaxed) {
-            true => Err(PyRuntimeError::new_err("this stream was taken already")),
-            false => Ok(()),
+/// One reading. The threads start when the first batch is asked for: many ask for the schema only.
+struct Run {
+    start: Start,
+    closed: Arc<AtomicBool>,
+    batches: Option<BatchStream>,
+    ended: bool,
+    _keep: Py<PyAny>,
+}
+
+impl Run {
+    /// The batches to come; nothing at their end, where the threads are told to stop.
+    fn batches(&mut self) -> Option<&mut BatchStream> {
+        if self.ended || self.closed.load(Ordering::Relaxed) {
+            self.batches = None;
+            return None;
         }
+        Some(self.batches.get_or_insert_with(|| (self.start)()))
+    }
+
+    fn next(&mut self) -> Option<Result<RecordBatch, ArrowError>> {
+        if self.closed.load(Ordering::Relaxed) && !self.ended {
+            self.ended = true;
+            self.batches = None;
+            return Some(Err(ArrowError::ExternalError(CLOSED.into())));
+        }
+        let next = self.batches()?.next();
+        self.ended = !matches!(next, Some(Ok(_)));
+        // a message goes on as a C string
+        next.map(|batch| {
+            batch.map_err(|e| ArrowError::ExternalError(e.to_string().replace('\0', " ").into()))
+        })
     }
 }
 
-/// The stream for its taker; when it goes, the threads stop.
-struct Taken(Arc<Mutex<Option<BatchStream>>>, SchemaRef);
+/// What a reader is told whose files may be gone.
+const CLOSED: &str = "[read.closed] the rows were closed before they were read; read first";
+
+/// A reading for whoever takes its C stream; when that goes, the threads stop.
+struct Taken(Arc<Mutex<Run>>, SchemaRef);
 
 impl Iterator for Taken {
     type Item = Result<RecordBatch, ArrowError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        self.0.lock().ok()?.as_mut()?.next()
+        self.0.lock().ok()?.next()
     }
 }
 
@@ -155,51 +188,60 @@ impl RecordBatchReader for Taken {
 
 impl Drop for Taken {
     fn drop(&mut self) {
-        if let Ok(mut batches) = self.0.lock() {
-            *batches = None;
+        if let Ok(mut run) = self.0.lock() {
+            run.ended = true;
+            run.batches = None;
         }
+    }
+}
+
+impl Stream {
+    fn new(
+        schema: SchemaRef,
+        counts: Arc<Mutex<Option<Counts>>>,
+        keep: Py<PyAny>,
+        start: impl Fn() -> BatchStream + Send + Sync + 'static,
+    ) -> Stream {
+        Stream { start: Arc::new(start), schema, counts, closed: Arc::default(), keep }
+    }
+
+    fn run(&self, py: Python<'_>) -> PyResult<Run> {
+        if self.closed.load(Ordering::Relaxed) {
+            return Err(PyRuntimeError::new_err(CLOSED));
+        }
+        Ok(Run {
+            start: self.start.clone(),
+            closed: self.closed.clone(),
+            batches: None,
+            ended: false,
+            _keep: self.keep.clone_ref(py),
+        })
     }
 }
 
 #[pymethods]
 impl Stream {
-    /// The stream in its capsule (the Arrow PyCapsule interface).
-    #[pyo3(signature = (requested_schema=None))]
-    fn __arrow_c_stream__<'py>(
-        &self,
-        py: Python<'py>,
-        requested_schema: Option<Bound<'py, PyAny>>,
-    ) -> PyResult<Bound<'py, PyCapsule>> {
-        let _ = requested_schema; // a wish that a producer need not grant
-        self.take()?;
-        let taken = Taken(self.batches.clone(), self.schema.clone());
-        let stream = FFI_ArrowArrayStream::new(Box::new(taken));
-        PyCapsule::new_with_value(py, stream, c"arrow_array_stream")
+    /// The rows from the first one on.
+    fn open(&self, py: Python<'_>) -> PyResult<Reading> {
+        Ok(Reading(Arc::new(Mutex::new(self.run(py)?)), self.schema.clone()))
     }
 
-    /// Waits until the next batch can be taken without waiting; a signal ends it.
-    fn wait(&self, py: Python<'_>) -> PyResult<()> {
-        let ready = || match self.batches.lock() {
-            Ok(mut batches) => batches.as_mut().is_none_or(|batches| batches.wait(PATIENCE)),
-            Err(_) => true, // taking it fails, too
-        };
-        while !py.detach(ready) {
-            py.check_signals()?;
-        }
-        Ok(())
+    /// The columns in their capsule (the Arrow PyCapsule interface).
+    fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
+        let schema = FFI_ArrowSchema::try_from(self.schema.as_ref())
+            .map_err(|e| PyRuntimeError::new_err(e.to_string()))?;
+        PyCapsule::new_with_value(py, schema, c"arrow_schema")
     }
 
     /// Writes all rows as Parquet to an object with `write`; returns their number.
     fn write_parquet(&self, py: Python<'_>, file: Py<PyAny>, threads: usize) -> PyResult<u64> {
-        self.take()?;
-        let batches = self.batches.lock().ok().and_then(|mut batches| batches.take());
-        let Some(batches) = batches else {
-            return Err(PyRuntimeError::new_err("this stream was taken already"));
-        };
+        let run = self.run(py)?;
         let mut signal = None;
         let out = BufWriter::with_capacity(1 << 20, Output(file));
-        let written =
-            py.detach(|| parquet::write(batches, out, threads, &mut || interrupted(&mut signal)));
+        let written = py.detach(|| {
+            let batches = (run.start)();
+            parquet::write(batches, out, threads, &mut || interrupted(&mut signal))
+        });
         if let Some(signal) = signal {
             return Err(signal);
         }
@@ -210,10 +252,42 @@ impl Stream {
         })
     }
 
-    /// Of a diff, once it is at its end: added, changed, removed, files left out as equal.
+    /// Of a diff, once it was read to its end: added, changed, removed, files left out as equal.
     fn counts(&self) -> Option<(u64, u64, u64, u64)> {
         let counts = (*self.counts.lock().ok()?)?;
         Some((counts.added, counts.changed, counts.removed, counts.skipped))
+    }
+
+    /// Whoever reads gets an error from now on.
+    fn close(&self) {
+        self.closed.store(true, Ordering::Relaxed);
+    }
+}
+
+#[pymethods]
+impl Reading {
+    /// The stream in its capsule (the Arrow PyCapsule interface).
+    #[pyo3(signature = (requested_schema=None))]
+    fn __arrow_c_stream__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyCapsule>> {
+        let _ = requested_schema; // a wish that a producer need not grant
+        let stream = FFI_ArrowArrayStream::new(Box::new(Taken(self.0.clone(), self.1.clone())));
+        PyCapsule::new_with_value(py, stream, c"arrow_array_stream")
+    }
+
+    /// Waits until the next batch can be taken without waiting; a signal ends it.
+    fn wait(&self, py: Python<'_>) -> PyResult<()> {
+        let ready = || match self.0.lock() {
+            Ok(mut run) => run.batches().is_none_or(|batches| batches.wait(PATIENCE)),
+            Err(_) => true, // taking it fails, too
+        };
+        while !py.detach(ready) {
+            py.check_signals()?;
+        }
+        Ok(())
     }
 }
 
@@ -234,16 +308,22 @@ impl Write for Output {
     }
 }
 
-/// Reads sitemaps: (path, name) each.
+/// Reads sitemaps: (path, name) each. `keep` lives as long as anybody reads.
 #[pyfunction]
-pub fn read_stream(files: Vec<(PathBuf, String)>, threads: usize, lenient: bool) -> Stream {
-    Stream::new(read(files, threads, lenient), Arc::default())
+pub fn read_stream(
+    files: Vec<(PathBuf, String)>,
+    threads: usize,
+    lenient: bool,
+    keep: Py<PyAny>,
+) -> Stream {
+    let start = move || read(files.clone(), threads, lenient);
+    Stream::new(rows::schema(), Arc::default(), keep, start)
 }
 
 /// A file: path, name, digest from a manifest.
 type File = (PathBuf, String, Option<String>);
 
-/// Compares two sets of sitemaps.
+/// Compares two sets of sitemaps. `keep` lives as long as anybody reads.
 #[pyfunction]
 pub fn diff_stream(
     old: Vec<File>,
@@ -251,13 +331,18 @@ pub fn diff_stream(
     threads: usize,
     memory: usize,
     lenient: bool,
+    keep: Py<PyAny>,
 ) -> Stream {
-    let shards = |files: Vec<File>| {
-        files.into_iter().map(|(path, name, digest)| Shard { path, name, digest }).collect()
+    let counts = Arc::new(Mutex::new(None));
+    let found = counts.clone();
+    let start = move || {
+        let shards = |files: &[File]| {
+            files.iter().cloned().map(|(path, name, digest)| Shard { path, name, digest }).collect()
+        };
+        let options = DiffOptions { threads, memory, spill: None, lenient };
+        changes::stream(shards(&old), shards(&new), options, found.clone())
     };
-    let options = DiffOptions { threads, memory, spill: None, lenient };
-    let (batches, counts) = changes::stream(shards(old), shards(new), options);
-    Stream::new(batches, counts)
+    Stream::new(changes::schema(), counts, keep, start)
 }
 
 /// Writes what differs in two generations of a shard to two files; which of them were written, or

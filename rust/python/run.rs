@@ -14,10 +14,11 @@ use urlset_core::Error;
 use urlset_core::config::Config;
 use urlset_core::pipeline;
 use urlset_core::read::Source;
-use urlset_core::read::arrow::Stream;
 use urlset_core::read::cell::{ColumnKind, Columns};
 use urlset_core::read::csv::{Csv, CsvOptions};
+use urlset_core::read::ipc::Ipc;
 use urlset_core::read::parquet::{Parquet, ParquetOptions};
+use urlset_core::read::stream::Stream;
 use urlset_core::render::loc::absolute;
 use urlset_core::shard::gzip::{Encoder, Libdeflate};
 use urlset_core::write::dir::Dir;
@@ -104,7 +105,7 @@ fn stream(object: &Bound<'_, PyAny>, name: &str, rows: usize) -> PyResult<Stream
 /// The name of an input, its format, the object whose stream it is, and where that lacks rows.
 type Input<'py> = (String, String, Option<Bound<'py, PyAny>>, Vec<(u64, u64)>);
 
-/// A CSV or Parquet file, or the stream of an object.
+/// A CSV, Parquet or Arrow IPC file, or the stream of an object.
 fn source(config: &Config, (name, format, object, gaps): Input<'_>) -> PyResult<Box<dyn Source>> {
     let rows = config.batch_bytes.div_ceil(256);
     Ok(match (&format[..], object) {
@@ -115,14 +116,19 @@ fn source(config: &Config, (name, format, object, gaps): Input<'_>) -> PyResult<
             let threads = (config.workers() / 5).max(1);
             Box::new(Parquet::new(name, ParquetOptions { rows, threads, filters }))
         }
+        ("ipc", None) => Box::new(Ipc::new(name, rows)),
         ("arrow", Some(object)) => Box::new(stream(&object, &name, rows)?.with_gaps(gaps)),
-        _ => return Err(PyValueError::new_err("format is csv, parquet, or arrow with an object")),
+        _ => {
+            return Err(PyValueError::new_err(
+                "format is csv, parquet, ipc, or arrow with an object",
+            ));
+        }
     })
 }
 
 /// Runs the pipeline over the sources and stages the shards in `folder`.
 ///
-/// `sources` are `(name, "csv" or "parquet", None, [])` for a file and `(name, "arrow", object,
+/// `sources` are `(name, "csv", "parquet" or "ipc", None, [])` for a file and `(name, "arrow", object,
 /// gaps)` for an object with `__arrow_c_stream__`; a gap `(row, rows)` says that before a row of the
 /// stream rows are missing that the filters leave out. `encoder` begins a gzip file: it gives an
 /// object with zlib's `compress` and `flush`; an integer is a level of libdeflate; without it files
@@ -258,7 +264,7 @@ pub fn digest(text: &str) -> String {
     urlset_core::write::manifest::digest(text.as_bytes())
 }
 
-/// The columns of a CSV or Parquet file.
+/// The columns of a CSV, Parquet or Arrow IPC file.
 #[pyfunction]
 pub fn look(
     py: Python<'_>,

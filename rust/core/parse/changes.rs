@@ -44,16 +44,16 @@ impl Batches {
     }
 }
 
-/// Compares behind a stream of batches. The counts are there once the stream is at its end.
+/// Compares behind a stream of batches. `counts` has them once the stream is at its end.
 pub fn stream(
     old: Vec<Shard>,
     new: Vec<Shard>,
     options: Options,
-) -> (BatchStream, Arc<Mutex<Option<Counts>>>) {
+    counts: Arc<Mutex<Option<Counts>>>,
+) -> BatchStream {
     let (sender, receiver) = bounded(4);
     let stop = Arc::new(AtomicBool::new(false));
-    let counts = Arc::new(Mutex::new(None));
-    let (stopped, result) = (stop.clone(), counts.clone());
+    let stopped = stop.clone();
     std::thread::spawn(move || {
         let columns = std::array::from_fn(|_| StringBuilder::new());
         let mut batches = Batches { schema: schema(), columns };
@@ -70,7 +70,7 @@ pub fn stream(
         let found = diff(&old, &new, &options, &mut || stopped.load(Ordering::Relaxed), &mut sink);
         match found {
             Ok(found) => {
-                if let Ok(mut counts) = result.lock() {
+                if let Ok(mut counts) = counts.lock() {
                     *counts = Some(found);
                 }
                 if batches.columns[0].len() > 0 {
@@ -84,5 +84,5 @@ pub fn stream(
         }
         sender.send(None).ok(); // likewise
     });
-    (BatchStream::new(schema(), vec![receiver], stop), counts)
+    BatchStream::new(schema(), vec![receiver], stop)
 }

@@ -1,125 +1,23 @@
-//! An Arrow C stream as a source: IPC, JSON Lines, Polars, DuckDB, pandas, Parquet of object stores.
+//! Rows of Arrow record batches, wherever they come from; their arrays are valid.
 
-use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::ffi_stream::{FFI_ArrowArrayStream, RecordBatchStreamReader};
 use arrow_array::types::*;
-use arrow_array::{
-    Array, ArrayRef, BinaryViewArray, Float64Array, RecordBatch, RecordBatchReader, StringArray,
-};
+use arrow_array::{Array, ArrayRef, BinaryViewArray, Float64Array, StringArray};
 use arrow_buffer::{NullBuffer, ScalarBuffer};
-use arrow_schema::{ArrowError, DataType, TimeUnit};
+use arrow_schema::{DataType, Schema, TimeUnit};
 
 use super::cell::{Cell, ColumnKind, Columns, Row};
 use super::value::Value;
-use super::{Batch, Source};
-use crate::error::{Error, Result};
 
-/// A stream of record batches.
-pub struct Stream {
-    name: String,
-    reader: RecordBatchStreamReader,
-    slots: Vec<usize>,
-    /// what is left of the batch at hand
-    rest: Option<(Arc<Vec<Reader>>, usize, usize)>,
-    /// rows that one renderer takes at once
-    rows: usize,
-    /// where rows are missing that the filters leave out: before which row of the stream, how many
-    gaps: VecDeque<(u64, u64)>,
-    /// rows of the stream given out
-    given: u64,
-}
-
-impl Stream {
-    /// Takes over a C stream. `rows` are rendered at once.
-    pub fn new(
-        name: impl Into<String>,
-        stream: FFI_ArrowArrayStream,
-        rows: usize,
-    ) -> Result<Stream> {
-        let name = name.into();
-        let reader =
-            RecordBatchStreamReader::try_new(stream).map_err(|e| broken(&e).in_input(&name))?;
-        Ok(Stream {
-            name,
-            reader,
-            slots: Vec::new(),
-            rest: None,
-            rows: rows.max(1),
-            gaps: VecDeque::new(),
-            given: 0,
-        })
-    }
-}
-
-impl Stream {
-    /// The same stream, which lacks rows that the filters leave out: for each gap the row of the
-    /// stream before which it lies, and how many rows it has, in their order.
-    pub fn with_gaps(mut self, gaps: Vec<(u64, u64)>) -> Stream {
-        self.gaps = gaps.into();
-        self
-    }
-}
-
-fn broken(error: &ArrowError) -> Error {
-    let text = match error {
-        ArrowError::CDataInterface(text) => text.clone(),
-        other => other.to_string(),
-    };
-    let text = text.lines().next().unwrap_or_default();
-    // what arrow-rs and pyarrow put around the producer's own words
-    let text = text.split_once("Producer error: ").map_or(text, |(_, said)| said);
-    let text = text.split_once(" Detail: Python exception").map_or(text, |(said, _)| said);
-    Error::input("input.damaged", format!("cannot be read further: {text}"))
-}
-
-impl Source for Stream {
-    fn name(&self) -> &str {
-        &self.name
-    }
-
-    fn open(&mut self) -> Result<Columns> {
-        let schema = self.reader.schema();
-        let fields = schema.fields();
-        Ok(Columns {
-            names: fields.iter().map(|field| field.name().clone()).collect(),
-            kinds: fields.iter().map(|field| kind(field.data_type())).collect(),
-        })
-    }
-
-    fn select(&mut self, slots: &[usize]) {
-        self.slots = slots.to_vec();
-    }
-
-    fn next(&mut self, _spare: Vec<u8>) -> Result<Option<Batch>> {
-        loop {
-            if self.gaps.front().is_some_and(|&(at, _)| at <= self.given) {
-                return Ok(self.gaps.pop_front().map(|(_, rows)| Batch::Skipped(rows)));
-            }
-            if let Some((columns, start, end)) = self.rest.take() {
-                let before_gap = self.gaps.front().map_or(u64::MAX, |&(at, _)| at - self.given);
-                let most = self.rows.min(usize::try_from(before_gap).unwrap_or(usize::MAX));
-                let stop = end.min(start.saturating_add(most));
-                self.given += (stop - start) as u64;
-                if stop < end {
-                    self.rest = Some((columns.clone(), stop, end));
-                }
-                return Ok(Some(Batch::Arrow(Rows { columns, start, end: stop })));
-            }
-            let Some(batch) = self.reader.next() else { return Ok(None) };
-            let batch: RecordBatch = batch.map_err(|e| broken(&e).in_input(&self.name))?;
-            let columns = self.slots.iter().map(|&slot| Reader::new(batch.column(slot))).collect();
-            if batch.num_rows() > 0 {
-                self.rest = Some((Arc::new(columns), 0, batch.num_rows()));
-            }
-        }
-    }
-
-    fn consumed(&self) -> u64 {
-        0
+/// The columns of a schema.
+pub(super) fn columns(schema: &Schema) -> Columns {
+    let fields = schema.fields();
+    Columns {
+        names: fields.iter().map(|field| field.name().clone()).collect(),
+        kinds: fields.iter().map(|field| kind(field.data_type())).collect(),
     }
 }
 
@@ -148,10 +46,22 @@ pub struct Rows {
 }
 
 impl Rows {
-    /// All rows of a batch, with the columns at `places` in the order of the slots.
-    pub(super) fn new(batch: &RecordBatch, places: &[usize]) -> Rows {
-        let columns = places.iter().map(|&place| Reader::new(batch.column(place))).collect();
-        Rows { columns: Arc::new(columns), start: 0, end: batch.num_rows() }
+    /// All rows of a batch whose columns are in the order of the slots.
+    pub(super) fn new<'a>(columns: impl IntoIterator<Item = &'a ArrayRef>, rows: usize) -> Rows {
+        let columns = columns.into_iter().map(Reader::new).collect();
+        Rows { columns: Arc::new(columns), start: 0, end: rows }
+    }
+
+    /// Whether none is left.
+    pub(super) fn is_empty(&self) -> bool {
+        self.start == self.end
+    }
+
+    /// Takes at most so many rows from the front.
+    pub(super) fn take(&mut self, most: usize) -> Rows {
+        let (start, end) = (self.start, self.end.min(self.start.saturating_add(most)));
+        self.start = end;
+        Rows { columns: self.columns.clone(), start, end }
     }
 
     /// One of the rows, `start <= row < end`.

@@ -7,10 +7,13 @@ pub mod cell;
 pub mod csv;
 pub mod decode;
 mod groups;
+mod import;
+pub mod ipc;
 pub mod json;
 pub mod parquet;
 mod positioned;
 pub mod scan;
+pub mod stream;
 pub mod value;
 
 use crate::error::Result;

@@ -20,7 +20,7 @@ use parquet::errors::ParquetError;
 use parquet::file::reader::Length;
 
 use super::ahead::Ahead;
-use super::arrow::{Rows, kind};
+use super::arrow::{Rows, columns};
 use super::cell::Columns;
 use super::groups::left_out;
 use super::positioned::Positioned;
@@ -131,7 +131,10 @@ impl Source for Parquet {
         let Some(file) = &mut self.file else { return Ok(None) };
         let next = guarded(|| file.next(&self.options)).map_err(|e| e.in_input(&self.path))?;
         Ok(next.map(|next| match next {
-            Next::Batch(batch) => Batch::Arrow(Rows::new(&batch, &file.places)),
+            Next::Batch(batch) => {
+                let columns = file.places.iter().map(|&place| batch.column(place));
+                Batch::Arrow(Rows::new(columns, batch.num_rows()))
+            }
             Next::Skipped(rows) => Batch::Skipped(rows),
         }))
     }
@@ -152,11 +155,7 @@ impl Opened {
             ArrowReaderMetadata::load(&file, bare)
         });
         let metadata = metadata.map_err(|e| damaged(&e))?;
-        let fields = metadata.schema().fields();
-        let columns = Columns {
-            names: fields.iter().map(|field| field.name().clone()).collect(),
-            kinds: fields.iter().map(|field| kind(field.data_type())).collect(),
-        };
+        let columns = columns(metadata.schema());
         let opened = Opened {
             decoder: Decoder {
                 file,

@@ -1,0 +1,54 @@
+//! Reads every cell that a source gives.
+
+use std::hint::black_box;
+
+use urlset_core::read::cell::{Cell, Row};
+use urlset_core::read::value::Value;
+use urlset_core::read::{Batch, Source};
+
+/// Rows after which it is enough: a few bytes may say a billion nulls.
+const ENOUGH: usize = 1 << 16;
+
+pub fn drain(mut source: impl Source) {
+    let Ok(columns) = source.open() else { return };
+    let slots: Vec<usize> = (0..columns.names.len()).collect();
+    source.select(&slots);
+    let mut scratch = Vec::new();
+    let (mut rows, mut batches) = (0, 0);
+    while let Ok(Some(batch)) = source.next(Vec::new()) {
+        batches += 1;
+        if let Batch::Arrow(batch) = batch {
+            for at in batch.start..batch.end {
+                for &slot in &slots {
+                    cell(batch.row(at).cell(slot, &mut scratch));
+                    value(batch.row(at).value(slot, &mut scratch), 0);
+                }
+            }
+            rows += batch.end - batch.start;
+        }
+        if rows > ENOUGH || batches > ENOUGH {
+            return;
+        }
+    }
+}
+
+fn cell(cell: Cell<'_>) {
+    if let Cell::Text(text) = cell {
+        assert!(std::str::from_utf8(text).is_ok(), "text is UTF-8");
+    }
+    black_box(cell);
+}
+
+fn value(found: Value<'_>, depth: usize) {
+    match found {
+        Value::Cell(found) => cell(found),
+        Value::Arrow(part) if depth < 5 => {
+            part.items(|item| value(item, depth + 1));
+            part.fields(|key, item| {
+                cell(key);
+                value(item, depth + 1);
+            });
+        }
+        _ => {}
+    }
+}
