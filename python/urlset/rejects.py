@@ -6,6 +6,7 @@ import shutil
 from pathlib import Path
 
 from .errors import PublishError
+from .outfile import is_special, replacing
 
 
 def keep(parts: list[Path], target: Path) -> None:
@@ -22,10 +23,11 @@ def keep(parts: list[Path], target: Path) -> None:
         if target.suffix.lower() in (".parquet", ".pq"):
             _to_parquet(joined, target)
             joined.unlink()
-        elif joined.stat().st_dev == target.parent.stat().st_dev:
+        elif joined.stat().st_dev == target.parent.stat().st_dev and not is_special(target):
             joined.replace(target)
         else:
-            shutil.copyfile(joined, target)
+            with joined.open("rb") as file, replacing(target) as new:
+                shutil.copyfileobj(file, new)
             joined.unlink()
     except OSError as error:
         raise PublishError(f"{target}: {error.strerror}", code="output.rejects") from None
@@ -43,8 +45,6 @@ def _to_parquet(source: Path, target: Path) -> None:
         parse_options=pacsv.ParseOptions(newlines_in_values=True),
         convert_options=pacsv.ConvertOptions(column_types=types | {"row": pa.int64()}),
     )
-    new = target.with_name(target.name + ".new")
-    with reader, pq.ParquetWriter(new, reader.schema) as writer:
+    with reader, replacing(target) as new, pq.ParquetWriter(new, reader.schema) as writer:
         for batch in reader:
             writer.write_batch(batch)
-    new.replace(target)
