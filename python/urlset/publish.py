@@ -44,8 +44,8 @@ from .state import (
     MANIFEST,
     PENDING,
     REJECTS,
-    RESERVED,
     STAGING,
+    STATE,
     VERSION,
     check_state_name,
     files_of,
@@ -54,6 +54,7 @@ from .state import (
     is_sitemap,
     name_of,
     read_state,
+    states_in,
 )
 
 #: files that are staged one after the other
@@ -92,7 +93,7 @@ class Publication:
         self._sets = sets
         self._own_state = state is None
         #: the folder that the states of all names are in, and the one of this name
-        self.root = state if state is not None else out / ".urlset"
+        self.root = state if state is not None else out / STATE
         self.state = self.root if name == DEFAULT_NAME else self.root / name
         self.staging = self.state / STAGING
         #: the output folder as the state folder sees it: one state serves one output
@@ -297,17 +298,7 @@ class Publication:
 
     def _states(self) -> Iterator[tuple[str, Folder]]:
         """The states of all other names, each open for one turn of the loop."""
-        if self.name != DEFAULT_NAME:
-            yield DEFAULT_NAME, self._root
-        for name in self._root.names():
-            if name == self.name or RESERVED.fullmatch(name):
-                continue
-            try:
-                folder = self._root.sub(name)
-            except (OSError, PublishError):  # a file, or a link: no state of a set
-                continue
-            with folder:
-                yield name, folder
+        return ((name, state) for name, state in states_in(self._root) if name != self.name)
 
     def _others(self) -> dict[str, str]:
         """The files that sets of other names list, with their names.

@@ -7,6 +7,7 @@ refused as ``state.damaged``.
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import json
 import math
@@ -20,6 +21,8 @@ from .config import check_name
 from .errors import ConfigError, PublishError
 from .folder import Folder, inside
 
+#: the state folder where no other was named
+STATE = ".urlset"
 MANIFEST = "manifest.json"
 JOURNAL = "publish.json"
 STAGING = "staging"
@@ -215,6 +218,46 @@ def _list(holder: dict[str, Any], key: str) -> list[Any]:
     if not isinstance(value, list):
         raise TypeError(key)
     return value
+
+
+def states_in(root: Folder) -> Iterator[tuple[str, Folder]]:
+    """The states of all names, that of ``sitemap`` first; each is open for one turn of the loop."""
+    yield DEFAULT_NAME, root
+    for name in root.names():
+        if RESERVED.fullmatch(name):
+            continue
+        try:
+            folder = root.sub(name)
+        except (OSError, PublishError):  # a file, or a link: no state of a set
+            continue
+        with folder:
+            yield name, folder
+
+
+def manifests_in(root: Folder) -> Iterator[tuple[Path, bytes]]:
+    """The manifests of all names in a state folder; not checked.
+
+    Raises:
+        PublishError, OSError: one cannot be read.
+    """
+    for _, folder in states_in(root):
+        with contextlib.suppress(FileNotFoundError):
+            yield folder.path / MANIFEST, folder.read(MANIFEST, MAX_STATE_BYTES + 1)
+
+
+def read_manifests(out: Path) -> list[dict[str, Any]]:
+    """What the manifests in an output folder say, for readers, who need none of it.
+
+    What is no manifest is left out, whatever it is.
+    """
+    found = []
+    wrong = (OSError, PublishError, ValueError, TypeError, RecursionError)
+    with contextlib.suppress(OSError, PublishError):  # anybody's folder
+        with Folder.open(out) as folder, folder.sub(STATE) as state:
+            for _, each in states_in(state):
+                with contextlib.suppress(*wrong):
+                    found.append(parsed(each.read(MANIFEST, MAX_STATE_BYTES + 1)))
+    return found
 
 
 def files_of(manifest: dict[str, Any]) -> Iterator[str]:

@@ -291,7 +291,7 @@ def test_every_option_is_a_key_of_toml(catalog: Path, out: Path) -> None:
         ended = urlset(*args, cwd=Path(elsewhere))
     report = json.loads(ended.out)
     assert (ended.status, report["urls"], report["filtered"]) == (0, 99, 1), ended
-    assert (folder / "out/x.xml").exists() and (folder / "state/manifest.json").exists()
+    assert (folder / "out/x.xml").exists() and (folder / "state/x/manifest.json").exists()
     assert report["url"] == f"{SITE}/s/x.xml" and len(report["indexes"]) == 4
     # without INPUT ./urlset.toml is taken; what is given goes before
     ended = urlset("build", "--max-urls", 50, "--json", "-", cwd=folder)
