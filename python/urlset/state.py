@@ -252,11 +252,13 @@ def read_manifests(out: Path) -> list[dict[str, Any]]:
     """
     found = []
     wrong = (OSError, PublishError, ValueError, TypeError, RecursionError)
-    with contextlib.suppress(OSError, PublishError):  # anybody's folder
-        with Folder.open(out) as folder, folder.sub(STATE) as state:
-            for _, each in states_in(state):
-                with contextlib.suppress(*wrong):
-                    found.append(parsed(each.read(MANIFEST, MAX_STATE_BYTES + 1)))
+    with contextlib.ExitStack() as opened:
+        opened.enter_context(contextlib.suppress(OSError, PublishError))  # anybody's folder
+        folder = opened.enter_context(Folder.open(out))
+        state = opened.enter_context(folder.sub(STATE))
+        for _, each in states_in(state):
+            with contextlib.suppress(*wrong):
+                found.append(parsed(each.read(MANIFEST, MAX_STATE_BYTES + 1)))
     return found
 
 
