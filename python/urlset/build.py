@@ -16,13 +16,24 @@ from typing import TYPE_CHECKING, Any
 from . import _core
 from .config import Options, make_options, parse_percent
 from .errors import DataError, Error, PublishError, RejectLimitError
-from .feed import deliver_feed, recover_feed, stage_feed
+from .feed import deliver_feeds, stage_feed
+from .folder import Folder, inside
 from .gzip import encoder
 from .index import Sitemap, render_indexes
 from .names import check_files, splits_index, taken, taken_by
-from .publish import VERSION, Publication, inside, untouched
-from .report import Report, Shard, engine_warnings, explain_site_path, warnings_of
+from .outfile import check_writable, must_be_local
+from .publish import LIVE, Publication
+from .report import (
+    Report,
+    Shard,
+    Warning,
+    engine_warnings,
+    explain_site_path,
+    message_of,
+    warnings_of,
+)
 from .source import Feed, Source, feeds, must_not_be_read
+from .state import DEFAULT_NAME, REJECTS, VERSION, check_state_name
 from .toml import SetTable, load, make_sets
 
 if TYPE_CHECKING:
@@ -97,6 +108,8 @@ class Build:
         self._rejects: list[Path] = []
         # stems that the values of a further set cannot have
         self._taken: list[str] = []
+        # the sets are the ``[[set]]`` tables of a urlset.toml
+        self._tables = False
 
     def run(
         self,
@@ -139,6 +152,7 @@ class Build:
         # before anything else that may be wrong: the caller writes it of a failure, too
         read = [*sources, *inputs, *(one for table in tables for one in table["input"])]
         for name, target in self._written.items():
+            must_be_local(name, target)
             must_not_be_read(name, target, read)
         if data:
             options = make_options(options, data, where=where)
@@ -146,6 +160,7 @@ class Build:
         options = make_options(options, given, where="options").checked()
         if tables and not sources:
             sets = make_sets(options, tables, where=where)
+            self._tables = True
             for table in sets:
                 table.options.checked()
             return sets
@@ -155,18 +170,23 @@ class Build:
         options = sets[0].options
         out = Path(options.out)
         state = Path(options.state) if options.state is not None else None
-        for name in ("changes", "rejects"):
-            target = getattr(options, name)
+        name, names = self._name(sets)
+        check_state_name(name)
+        for key in ("changes", "rejects"):
+            target = getattr(options, key)
             if target is not None:
-                must_not_be_read(name, Path(target), [one for table in sets for one in table.input])
+                must_not_be_read(key, Path(target), [one for table in sets for one in table.input])
+        self._check_written(options, out, state)
         # inputs are looked at first: nothing is created for a name that was mistyped
         inputs = [feeds(table.input, table.options) for table in sets]
-        with Publication(out, state) as publication:
+        with Publication(out, state, name=name, sets=names) as publication:
             manifest = publication.manifest()
             recovered = {"publish.recovered": int(publication.recovered)}
-            recovered["changes.recovered"] = int(recover_feed(publication) is not None)
+            recovered["changes.recovered"] = publication.put_aside
+            if options.changes is None or options.dry_run:
+                recovered["changes.waiting"] = len(publication.feeds)
             self.report.warnings += warnings_of({c: n for c, n in recovered.items() if n})
-            live = self._live(manifest, out, _fingerprint(sets))
+            live = self._live(manifest, publication, _fingerprint(sets))
             started = time.monotonic()
             self._taken = taken([table.options for table in sets], _index_of_sets(sets))
             try:
@@ -186,20 +206,54 @@ class Build:
                 self._verify(options, publication, new)
             if options.dry_run:
                 return
+            undelivered = None
             if options.changes is not None:
                 changed = {shard.path for shard in self.report.shards if shard.changed}
-                stage_feed(publication, manifest, new, changed, Path(options.changes))
+                target = Path(options.changes)
+                undelivered = stage_feed(publication, manifest, new, changed, target)
             started = time.monotonic()
             try:
-                publication.publish(moves, new)
+                publication.publish(moves, new, undelivered)
             except KeyboardInterrupt:
                 if publication.pending():
                     self._stopped("stopped while publishing: the next build completes it")
                 raise
+            finally:
+                self.report.published = publication.phase == LIVE
             self.report.published = True
+            if publication.left:
+                self.report.warnings += warnings_of({"publish.left": publication.left})
             if options.changes is not None:
-                deliver_feed(publication, Path(options.changes))
+                self._deliver(publication)
             self.report.timings["publish"] = round(time.monotonic() - started, 4)
+
+    def _name(self, sets: list[SetTable]) -> tuple[str, tuple[str, ...]]:
+        """The name that the state is kept under, and those of the ``[[set]]`` tables."""
+        name = sets[0].options.name if len(sets) == 1 else _index_of_sets(sets)
+        return name, tuple(table.options.name for table in sets) if self._tables else ()
+
+    def _check_written(self, options: Options, out: Path, state: Path | None) -> None:
+        """Finds what cannot be written before hours are spent on it."""
+        there = (out, state if state is not None else out / ".urlset")
+        targets = {name: getattr(options, name) for name in ("changes", "rejects")}
+        for name, target in (*self._written.items(), *targets.items()):
+            if target is None:
+                continue
+            try:
+                check_writable(Path(target), will_exist=there, replaced=name in targets)
+            except OSError as error:
+                raise PublishError(
+                    f"{name}: {error.filename or target}: {error.strerror}; nothing was read, and"
+                    " what was live still is",
+                    code=f"output.{name}",
+                ) from None
+
+    def _deliver(self, publication: Publication) -> None:
+        """The change feeds, of former builds too, to where the user wants them."""
+        earlier = deliver_feeds(publication)
+        if earlier:
+            message = f"{message_of('changes.delivered')}: {', '.join(earlier)}"
+            self.report.warnings.append(Warning("changes.delivered", len(earlier), message))
 
     def _build_set(
         self,
@@ -268,11 +322,12 @@ class Build:
             whole: all sets were built, so every rejected row must be there; otherwise the file
                 knows more than the report.
         """
-        target = Path(options.rejects or publication.state / "rejects.csv")
+        target = Path(options.rejects or publication.state / REJECTS)
         parts = [part for part in self._rejects if part.exists()]
         if not parts:
             if options.rejects is None:
-                target.unlink(missing_ok=True)  # those of a former build would mislead
+                with publication.writing(target):
+                    publication.files.clear(REJECTS)  # those of a former build would mislead
             return
         from .rejects import check, keep
 
@@ -409,7 +464,7 @@ class Build:
         for shard in self.report.shards:
             entry = before.get(shard.path, {})
             kept = entry.get("digest") == shard.digest
-            folder = publication.staging if shard.changed else publication.out
+            folder = publication.staged_files if shard.changed else publication.live_files
             # the same rows twice give one stable shard: the path is listed once
             shards[shard.path] = {
                 "path": shard.path,
@@ -419,12 +474,15 @@ class Build:
                 "digest": shard.digest,
                 "lastmod": shard.lastmod,
                 "changed_at": entry["changed_at"] if kept else now,
-                "mtime_ns": _mtime(folder / shard.path, shard.compressed_bytes),
+                "mtime_ns": _mtime(folder, shard.path, shard.compressed_bytes),
                 **({"host": hosts[shard.path]} if shard.path in hosts else {}),
             }
+        name, names = self._name(sets)
         return {
             "manifest": VERSION,
             "urlset": _core.__version__,
+            "name": name,
+            **({"sets": list(names)} if names else {}),
             "site": options.site,
             "sitemap_url": options.folder_url(),
             "config": _fingerprint(sets),
@@ -437,7 +495,7 @@ class Build:
         }
 
     def _live(
-        self, manifest: dict[str, Any] | None, out: Path, fingerprint: str
+        self, manifest: dict[str, Any] | None, publication: Publication, fingerprint: str
     ) -> dict[str, dict[str, Any]]:
         """The live shards that the build may leave as they are.
 
@@ -452,7 +510,7 @@ class Build:
         live = {}
         edited = 0
         for entry in manifest.get("shards", ()):
-            if not untouched(out, entry):
+            if not publication.untouched(entry):
                 edited += 1
                 continue
             live[entry["path"]] = {
@@ -464,25 +522,24 @@ class Build:
         return live
 
 
-def _mtime(path: Path, size: int) -> int:
+def _mtime(folder: Folder, path: str, size: int) -> int:
     """The time of a shard that is staged or stays live, in nanoseconds.
 
     Raises:
-        PublishError: it is gone, or has not the size that was written.
+        PublishError: it is gone, or does not have the size that was written.
     """
-    try:
-        stat = path.stat()
-    except FileNotFoundError:
+    found = folder.stat(path)
+    if found is None:
         raise PublishError(
-            f"{path.name} vanished while the build ran; run it again", code="publish.vanished"
-        ) from None
-    if stat.st_size != size:
+            f"{path} vanished while the build ran; run it again", code="publish.vanished"
+        )
+    if found.st_size != size:
         raise PublishError(
-            f"{path.name} has {stat.st_size:,} bytes where {size:,} were written; nothing was"
+            f"{path} has {found.st_size:,} bytes where {size:,} were written; nothing was"
             " published; run the build again",
             code="output.damaged",
         )
-    return stat.st_mtime_ns
+    return found.st_mtime_ns
 
 
 def _retired(options: Options, former: dict[str, Any] | None, new: set[str]) -> list[str]:
@@ -510,7 +567,7 @@ def address(options: Options, path: str, host: str | None) -> str:
 def _index_of_sets(sets: list[SetTable]) -> str:
     """The name of the index over several sets: ``sitemap``, which no set may then be called."""
     names = {table.options.name for table in sets}
-    name = "sitemap"
+    name = DEFAULT_NAME
     while name in names:
         name += "-all"
     return name

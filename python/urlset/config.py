@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 
 from . import _core
 from .errors import ConfigError
+from .outfile import must_be_local
 
 #: PROTOCOL section 1
 MAX_URLS = 50_000
@@ -274,6 +275,10 @@ class Options:
             raise ConfigError("which site? (--site https://www.shop.example)", code="config.site")
         if not str(self.out):
             raise ConfigError("where to? (--out DIR)", code="config.out")
+        for name in ("out", "state", "rejects", "changes"):
+            target = getattr(self, name)
+            if target is not None:
+                must_be_local(name, target)
         for spec in fields(self):
             choices, value = spec.metadata["choices"], getattr(self, spec.name)
             if choices and value is not None and value not in choices:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from . import _core
 from .errors import PublishError
+from .outfile import is_special, replacing
 
 #: a row has at most some kilobytes, but the name of its column may be long
 PARQUET_BLOCK_BYTES = 16 << 20
@@ -34,10 +35,11 @@ def keep(parts: list[Path], target: Path) -> dict[str, int]:
         if target.suffix.lower() in (".parquet", ".pq"):
             _to_parquet(joined, target, sum(counts.values()))
             joined.unlink()
-        elif joined.stat().st_dev == target.parent.stat().st_dev:
+        elif joined.stat().st_dev == target.parent.stat().st_dev and not is_special(target):
             joined.replace(target)
         else:
-            shutil.copyfile(joined, target)
+            with joined.open("rb") as file, replacing(target) as new:
+                shutil.copyfileobj(file, new)
             joined.unlink()
     except OSError as error:
         raise PublishError(f"{target}: {error.strerror}", code="output.rejects") from None
@@ -72,14 +74,14 @@ def _to_parquet(source: Path, target: Path, rows: int) -> None:
         parse_options=pacsv.ParseOptions(newlines_in_values=True),
         convert_options=pacsv.ConvertOptions(column_types=types | {"row": pa.int64()}),
     )
-    new = target.with_name(target.name + ".new")
-    with reader, pq.ParquetWriter(new, reader.schema) as writer:
-        for batch in reader:
-            writer.write_batch(batch)
-    written = pq.read_metadata(new).num_rows
-    if written != rows:
-        raise PublishError(
-            f"{target}: {written:,} rows of {rows:,} were written; please report this",
-            code="rejects.lost",
-        )
-    new.replace(target)
+    written = 0
+    with reader, replacing(target) as new:
+        with pq.ParquetWriter(new, reader.schema) as writer:
+            for batch in reader:
+                writer.write_batch(batch)
+                written += batch.num_rows
+        if written != rows:
+            raise PublishError(
+                f"{target}: {written:,} rows of {rows:,} were written; please report this",
+                code="rejects.lost",
+            )

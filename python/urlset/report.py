@@ -97,8 +97,14 @@ class Report:
 #: what the core counts, and what to do about it
 NOTES = {
     "publish.recovered": "build that was killed during its publication was completed first",
+    "changes.delivered": "change feeds of former builds, which could not be delivered then, were"
+    " delivered now; announce them, too",
     "changes.recovered": "change feed of a build that was killed was kept beside the manifest"
     " (changes-recovered.*); announce it, too",
+    "changes.waiting": "change feeds of former builds wait beside the manifest; a build with"
+    " --changes PATH delivers them",
+    "publish.left": "old sitemaps are no files of urlset any more (a folder or a link has their"
+    " place) and were left; remove them by hand",
     "manifest.config": "the options are others than those of the live build: all was built anew",
     "manifest.site": "what is live is of another site: all was built anew",
     "manifest.edited": "live sitemaps were changed or removed by hand and were written anew",

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Self
 
 from . import _core
 from .errors import ConfigError, InputError, PublishError
+from .outfile import must_be_local, replacing
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -145,6 +146,7 @@ def write(rows: Rows, path: str, format: str | None = None) -> int:
         InputError: a sitemap cannot be read.
         PublishError: the output cannot be written.
     """
+    must_be_local("output", path)
     kind = format_of(path, format)
     if path == "-":
         try:
@@ -156,29 +158,12 @@ def write(rows: Rows, path: str, format: str | None = None) -> int:
             why = error.strerror or str(error)
             raise PublishError(f"stdout: {why}", code="output.unwritable") from error
         return count
-    import tempfile
-
-    target = Path(path)
-    staged: str | None = None
     try:
-        number, staged = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
-        with os.fdopen(number, "wb") as file:
-            count = _write(rows, file, kind)
-            file.flush()
-            os.fsync(file.fileno())
-        umask = os.umask(0)
-        os.umask(umask)
-        Path(staged).chmod(0o666 & ~umask)
-        Path(staged).replace(target)
-        staged = None
+        with replacing(Path(path)) as file:
+            return _write(rows, file, kind)
     except OSError as error:
         why = error.strerror or str(error)
         raise PublishError(f"{path}: {why}", code="output.unwritable") from error
-    finally:
-        if staged is not None:
-            with suppress(OSError):
-                Path(staged).unlink()
-    return count
 
 
 def _write(rows: Rows, file: BinaryIO, kind: str) -> int:

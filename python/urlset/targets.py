@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,6 +13,7 @@ from urllib.parse import unquote, urlsplit
 from . import _core
 from .errors import InputError
 from .report import MAX_GOOGLE_INDEXES
+from .state import read_manifests
 
 SUFFIXES = (".xml", ".xml.gz", ".txt", ".txt.gz")
 
@@ -154,11 +154,16 @@ def _walk(root: Path) -> Iterator[Path]:
 
 
 def _manifest(root: Path) -> dict[str, Any]:
-    try:
-        manifest = json.loads((root / ".urlset" / "manifest.json").read_bytes())
-    except (OSError, ValueError):
-        return {}  # any producer's folder
-    return manifest if isinstance(manifest, dict) else {}
+    """What the manifests of all names in a folder say together; nothing in anybody's folder."""
+    known = read_manifests(root)
+    if len(known) < 2:
+        return known[0] if known else {}
+    merged = dict(known[0])
+    for key in ("shards", "retired", "indexes"):
+        merged[key] = [entry for manifest in known for entry in _list(manifest, key)]
+    if any(manifest.get("sitemap_url") != merged.get("sitemap_url") for manifest in known):
+        merged.pop("sitemap_url", None)  # each set has its own: the indexes tell the addresses
+    return merged
 
 
 def _list(manifest: dict[str, Any], name: str) -> list[Any]:

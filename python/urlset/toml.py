@@ -40,7 +40,8 @@ def load(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]], tuple[str, .
     inputs = _inputs(data.pop("input", ()), path)
     for table in (data, *sets):
         for key in ("out", "state", "rejects", "changes"):
-            if isinstance(table.get(key), str):
+            # an address is told as one, not as a folder of its name
+            if isinstance(table.get(key), str) and "://" not in table[key]:
                 table[key] = str(path.parent / table[key])
     for table in sets:
         table["input"] = _inputs(table.get("input", ()), path)

@@ -89,8 +89,12 @@ def injected(
 ) -> subprocess.CompletedProcess[str]:
     """The next build, in which every such call on a path below the output fails."""
     log = out.parent / "strace.log"
+    # calls with the descriptor of a folder name the last part only
+    paths = ["-P", str(out / path), "-P", Path(path).name] if path != "." else ["-P", str(out)]
+    if call in ("rename", "unlink", "mkdir"):
+        call = f"{call},{call}at" if call != "rename" else "rename,renameat,renameat2"
     done = subprocess.run(
-        ["strace", "-f", "-qq", "-o", log, "-P", out / path, "-e", f"trace={call}",
+        ["strace", "-f", "-qq", "-o", log, *paths, "-e", f"trace={call}",
          "-e", f"inject={call}:error={error}", sys.executable, "-m", "urlset",
          *night.command(out)],
         capture_output=True, text=True, timeout=60,

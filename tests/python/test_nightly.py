@@ -377,7 +377,7 @@ def test_layouts_and_limits_change_places(tmp_path: Path, out: Path) -> None:
     configurations = (
         (50, "--layout", "packed"), (50, "--layout", "stable"), (20, "--layout", "packed"),
         (20, "--layout", "stable", "--no-gzip"), (50, "--layout", "packed", "--output", "text"),
-        (50, "--layout", "packed", "--name", "other"),
+        (50, "--layout", "packed", "--output", "text", "--level", "best"),
     )  # fmt: skip
     for number, configuration in enumerate(configurations):
         ended = urlset(*args, *configuration)

@@ -227,19 +227,17 @@ def die_after(patch: pytest.MonkeyPatch, calls: int, death: type[BaseException])
     """Lets a build die at one of its renames or removals; a killed one cleans up nothing."""
     left = [calls]
 
-    def dying(method):
-        def call(self: Path, *args: object, **kwargs: object) -> object:
+    def dying(call):
+        def counted(*args: object, **kwargs: object) -> object:
             left[0] -= 1
             if left[0] < 0:
                 raise death
-            return method(self, *args, **kwargs)
+            return call(*args, **kwargs)
 
-        return call
+        return counted
 
     for name in ("replace", "unlink"):
-        patch.setattr(Path, name, dying(getattr(Path, name)))
-    if death is Killed:
-        patch.setattr("shutil.rmtree", lambda *_, **__: None)
+        patch.setattr(os, name, dying(getattr(os, name)))
     patch.setattr(import_module("urlset.build").Build, "_keep_rejects", lambda *_: None)
 
 
@@ -400,15 +398,15 @@ def test_a_signal_between_two_renames_waits_for_the_last(
     idle = threading.Event()
     other = threading.Thread(target=idle.wait)
     other.start()
-    replace = Path.replace
+    replace = os.replace
 
-    def slow(self: Path, target: Path) -> Path:
-        if self.name == "sitemap-00002.xml.gz":
+    def slow(name: str, *args: object, **kwargs: object) -> None:
+        if name == "sitemap-00002.xml.gz":
             os.kill(os.getpid(), signal.SIGINT)
             time.sleep(0.05)
-        return replace(self, target)
+        replace(name, *args, **kwargs)
 
-    monkeypatch.setattr(Path, "replace", slow)
+    monkeypatch.setattr(os, "replace", slow)
     with pytest.raises(KeyboardInterrupt):
         package.build(catalog(tmp_path, 500), site=SITE, out=out, max_urls=100)
     idle.set()

@@ -5,13 +5,14 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urljoin, urlsplit
+from uuid import uuid4
 
 from ..errors import AnnounceError, ConfigError, InputError, PublishError
+from ..outfile import sync_folder
 from .address import origin_of, split
 from .http import Again, Answer, Request
 from .report import Outcome
@@ -77,6 +78,11 @@ def with_block(text: bytes, indexes: Sequence[str]) -> bytes:
 def write(session: Session, path: Path) -> Outcome:
     """Bring the block of the file ``path`` up to date, whole or not at all."""
     indexes = session.target.need_indexes()
+    if path.is_symlink() and not path.exists():
+        raise PublishError(
+            f"{path}: is a symbolic link to nothing; remove it, or make the file that it names",
+            code="robots.unwritable",
+        )
     real = path.resolve()  # a link stays a link
     old: bytes | None = None
     with contextlib.suppress(FileNotFoundError):
@@ -163,15 +169,13 @@ def _read(path: Path) -> bytes:
 
 def _replace(path: Path, text: bytes, *, fresh: bool) -> None:
     """Write beside, sync, rename: at every instant the file is the old one or the new one."""
-    temporary: str | None = None
+    temporary = path.with_name(f".robots-{uuid4().hex}")
+    # the kernel applies the umask; asking for it would change it for all threads
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
-        handle, temporary = tempfile.mkstemp(prefix=".robots-", dir=path.parent)
+        handle = os.open(temporary, flags, 0o666 if fresh else 0o600)
         with os.fdopen(handle, "wb") as file:
-            if fresh:
-                umask = os.umask(0)
-                os.umask(umask)
-                os.fchmod(handle, 0o666 & ~umask)
-            else:
+            if not fresh:
                 before = path.stat()
                 with contextlib.suppress(PermissionError):  # only root may give a file away
                     os.fchown(handle, before.st_uid, before.st_gid)
@@ -179,21 +183,15 @@ def _replace(path: Path, text: bytes, *, fresh: bool) -> None:
             file.write(text)
             file.flush()
             os.fsync(handle)
-        Path(temporary).replace(path)
-        temporary = None
-        folder = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+        temporary.replace(path)
+        sync_folder(path.parent)
     except OSError as error:
         raise PublishError(
             f"{path}: cannot be written: {error.strerror}", code="robots.unwritable"
         ) from None
     finally:
-        if temporary is not None:
-            with contextlib.suppress(OSError):
-                Path(temporary).unlink()
+        with contextlib.suppress(OSError):
+            temporary.unlink()
 
 
 def prepare(session: Session) -> Callable[[], None]:

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit
 
-from ..errors import ConfigError, InputError
+from ..errors import ConfigError, InputError, PublishError
+from ..folder import Folder
+from ..state import STATE, manifests_in, parsed
 from .address import check_page, host_of, origin_of, split
 from .index import read_index
 
-#: bytes of the largest manifest that is read; one of 50,000 shards has about 15 million
-MANIFEST_LIMIT = 512 * 1024 * 1024
 #: PROTOCOL section 2: index files a site
 MAX_INDEXES = 500
 
@@ -91,10 +91,11 @@ def read_target(
     if not path.exists():
         raise InputError(f"{path}: no such file or folder", code="announce.no_target")
     folder = path if path.is_dir() else path.parent
-    states = state or folder / ".urlset"
+    states = state or folder / STATE
     only = None if path.is_dir() else path.name
-    if (states / "manifest.json").exists():
-        found = _from_manifest(states, folder, only)
+    known = _manifests(folder, state)
+    if known:
+        found = _from_manifests(known, states, folder, only)
     elif state is None:
         found = _from_above(folder, only)
     else:
@@ -104,71 +105,112 @@ def read_target(
     return _from_files(path, folder, states, sitemap_url)
 
 
-def _read_manifest(path: Path) -> dict[str, Any]:
-    def wrong(why: str) -> InputError:
-        return InputError(f"{path}: {why}", code="announce.manifest", input=str(path))
+def _wrong(path: Path, why: str) -> InputError:
+    return InputError(f"{path}: {why}", code="announce.manifest", input=str(path))
 
-    value: Any = None
+
+def _manifests(folder: Path, state: Path | None) -> list[dict[str, Any]]:
+    """The manifests of all names in a folder; below it, or below ``state``, no link is followed."""
+    if state is None and not (folder / STATE).exists():
+        return []
     try:
-        with path.open("rb") as file:
-            raw = file.read(MANIFEST_LIMIT + 1)
-        if len(raw) > MANIFEST_LIMIT:
-            raise wrong(f"is larger than {MANIFEST_LIMIT:,} bytes")
-        value = json.loads(raw)
+        with ExitStack() as opened:
+            if state is None:
+                home = opened.enter_context(Folder.open(folder))
+                found = opened.enter_context(home.sub(STATE))
+            elif state.is_dir():
+                found = opened.enter_context(Folder.open(state))
+            else:
+                return []
+            return [_checked(path, data) for path, data in manifests_in(found)]
     except OSError as error:
-        raise wrong(f"cannot be read: {error.strerror}") from None
-    except (ValueError, RecursionError):
-        raise wrong("is damaged: not JSON; build again") from None
-    if not isinstance(value, dict) or value.get("manifest") != 1:
-        raise wrong("is not a manifest that this version of urlset reads")
+        place = Path(error.filename or folder)
+        raise _wrong(place, f"cannot be read: {error.strerror}") from None
+    except PublishError as error:
+        raise InputError(str(error), code="announce.manifest") from None
+
+
+def _checked(path: Path, data: bytes) -> dict[str, Any]:
+    try:
+        value = parsed(data)
+    except (ValueError, TypeError, RecursionError):
+        raise _wrong(path, "is damaged: not JSON; build again") from None
+    if value.get("manifest") != 1:
+        raise _wrong(path, "is not a manifest that this version of urlset reads")
     indexes = value.get("indexes")
     if not (
         isinstance(value.get("site"), str)
         and isinstance(value.get("sitemap_url"), str)
-        and isinstance(value.get("urls"), int)
+        and type(value.get("urls")) is int
         and isinstance(indexes, list)
         and all(isinstance(i, dict) and isinstance(i.get("path"), str) for i in indexes)
     ):
-        raise wrong("is damaged: site, sitemap_url, urls or indexes are not what they must be")
-    return value
+        why = "is damaged: site, sitemap_url, urls or indexes are not what they must be"
+        raise _wrong(path, why)
+    return {**value, "path": path}
 
 
-def _from_manifest(states: Path, folder: Path, only: str | None) -> Target | None:
-    """The target that a manifest describes; ``None`` where it does not know the file ``only``."""
-    manifest = states / "manifest.json"
-    value = _read_manifest(manifest)
-    if "{host}" in value["sitemap_url"]:
-        return _of_hosts(value, states, folder, only)
-    paths = [index["path"] for index in value["indexes"]]
+def _from_manifests(
+    known: list[dict[str, Any]], states: Path, folder: Path, only: str | None
+) -> Target | None:
+    """The target that manifests describe; ``None`` where none of them knows the file ``only``."""
+    hosts = [value for value in known if "{host}" in value["sitemap_url"]]
+    plain = [value for value in known if "{host}" not in value["sitemap_url"]]
     if only is not None:
-        paths = [path for path in paths if path == only]
-        if not paths:
-            return None
-    if not paths:
+        plain = [v for v in plain if any(index["path"] == only for index in v["indexes"])]
+    if hosts and not plain:
+        return _of_hosts(_joined(hosts), states, folder, only)
+    if not plain:
+        return None
+    urls = tuple(
+        _address(value["sitemap_url"], index["path"])
+        for value in plain
+        for index in value["indexes"]
+        if only in (None, index["path"])
+    )
+    manifest = plain[0]["path"]
+    if not urls:
         raise InputError(f"{manifest}: names no index: nothing to announce", code="announce.empty")
-    site = check_page(value["site"], what=f"site in {manifest}")
-    urls = tuple(_address(value["sitemap_url"], path) for path in paths)
+    site = check_page(plain[0]["site"], what=f"site in {manifest}")
     for url in urls:
         check_page(url, what=f"an index of {manifest}")
-    return Target(f"{origin_of(site)}/", urls, value["urls"], states / "announce", folder)
+    sites = {origin_of(check_page(v["site"], what=f"site in {v['path']}")) for v in plain}
+    if len(sites) > 1 or hosts:
+        raise ConfigError(
+            f"{folder} holds sets of several sites, and each is announced by itself: name an index,"
+            f" {folder / plain[0]['indexes'][0]['path'] if plain[0]['indexes'] else folder}"
+            " for one",
+            code="announce.several_sites",
+        )
+    count = sum(value["urls"] for value in plain)
+    return Target(f"{origin_of(site)}/", urls, count, states / "announce", folder)
+
+
+def _joined(known: list[dict[str, Any]]) -> dict[str, Any]:
+    """Sets of several names that were built for many hosts, as one."""
+    shards = [v["shards"] for v in known if isinstance(v.get("shards"), list)]
+    return {
+        **known[0],
+        "urls": sum(value["urls"] for value in known),
+        "indexes": [index for value in known for index in value["indexes"]],
+        "shards": [shard for each in shards for shard in each],
+    }
 
 
 def _from_above(folder: Path, only: str | None) -> Target | None:
     """The host whose folder this is, where the folder above holds a set of many hosts."""
-    states = folder.resolve().parent / ".urlset"
-    manifest = states / "manifest.json"
-    if not manifest.exists():
+    above = folder.resolve().parent
+    states = above / STATE
+    known = [value for value in _manifests(above, None) if "{host}" in value["sitemap_url"]]
+    if not known:
         return None
-    value = _read_manifest(manifest)
-    if "{host}" not in value["sitemap_url"]:
-        return None
-    found = _of_hosts(value, states, folder, only)
+    found = _of_hosts(_joined(known), states, folder, only)
     return found if found is not None and found.indexes else None
 
 
 def _of_hosts(value: dict[str, Any], states: Path, folder: Path, only: str | None) -> Target | None:
     """The same for a set that was built for many hosts: of one, where ``folder`` is its own."""
-    manifest = states / "manifest.json"
+    manifest = value["path"]
     own = folder.resolve().name
     indexes = [index for index in value["indexes"] if index["path"].startswith(f"{own}/")]
     if only is not None:

@@ -133,9 +133,28 @@ def _run(
             with suppress(PublishError):
                 _write_json(run.report, json_path)
         raise
-    _write_json(run.report, json_path)
-    if not quiet and json_path != "-":
-        _summary(run.report, dry_run=bool(given.get("dry_run")))
+    with _after(run.report):
+        _write_json(run.report, json_path)
+        if not quiet and json_path != "-":
+            _summary(run.report, dry_run=bool(given.get("dry_run")))
+
+
+@contextmanager
+def _after(report: Report) -> Iterator[None]:
+    """Says of what fails after the publication that the new set is live."""
+    live = "; the new set is live" if report.published else ""
+    try:
+        yield
+    except PublishError as error:
+        raise PublishError(f"{error}{live}", code=error.code) from None
+    except BrokenPipeError:  # whoever read the summary has left
+        raise
+    except OSError as error:
+        with suppress(OSError, ValueError):  # what is buffered still is not tried again at exit
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise PublishError(
+            f"standard output: {error.strerror or error}{live}", code="output.stdout"
+        ) from None
 
 
 build = _Sections(
