@@ -42,7 +42,8 @@ _TLS_READ = 1 << 16
 #: only 2000::/3 is allocated for global unicast (IANA); this leaves out NAT64 (64:ff9b::/96,
 #: 64:ff9b:1::/48), IPv4-compatible and IPv4-translated addresses, fec0::/10 and all that is local
 _GLOBAL_UNICAST = ipaddress.ip_network("2000::/3")
-_TEREDO = ipaddress.ip_network("2001::/32")
+#: parts of it that are not, whatever the ipaddress of this Python knows: Teredo, documentation
+_NOT_GLOBAL = tuple(map(ipaddress.ip_network, ("2001::/32", "2001:db8::/32", "3fff::/20")))
 
 _Result = typing.TypeVar("_Result")
 _Ip = ipaddress.IPv4Address | ipaddress.IPv6Address
@@ -140,7 +141,7 @@ def _is_public(ip: _Ip) -> bool:
     if isinstance(ip, ipaddress.IPv6Address):
         if ip.ipv4_mapped is not None:
             return _is_public(ip.ipv4_mapped)
-        if ip not in _GLOBAL_UNICAST or ip in _TEREDO:
+        if ip not in _GLOBAL_UNICAST or any(ip in network for network in _NOT_GLOBAL):
             return False
         if ip.sixtofour is not None and not _is_public(ip.sixtofour):
             return False
