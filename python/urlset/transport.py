@@ -103,7 +103,8 @@ class Budget:
             if self._window_bytes < SLOWEST_BYTES:
                 raise ExceededError(f"slower than {SLOWEST_BYTES:,} bytes in {SLOWEST_SECONDS:g} s")
             self._start_window()
-        left = min(self._deadline, self._window_end) - now
+        # a little more: when a socket gives up, the clock must be past the limit
+        left = min(self._deadline, self._window_end) - now + 0.01
         return left if timeout is None else min(timeout, left)
 
     def count(self, size: int) -> None:
@@ -354,7 +355,7 @@ def _resolve(host: str, port: int, seconds: float) -> list[typing.Any]:
     def ask() -> None:
         try:
             box.put(list(socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)))
-        except (OSError, ValueError, OverflowError) as error:
+        except (OSError, ValueError, OverflowError) as error:  # names that cannot be encoded, too
             box.put(error)
 
     try:

@@ -21,8 +21,8 @@ NS = "http://www.sitemaps.org/schemas/sitemap/0.9"
 class Connection:
     """One connection with its request: what a behaviour gets."""
 
-    def __init__(self, server: HostileServer, sock: socket.socket, path: str) -> None:
-        self.server, self.sock, self.path = server, sock, path
+    def __init__(self, server: HostileServer, sock: socket.socket, path: str, head: bytes) -> None:
+        self.server, self.sock, self.path, self.head = server, sock, path, head
 
     @property
     def over(self) -> bool:
@@ -123,7 +123,7 @@ class HostileServer:
                 line = head.split(b"\r\n", 1)[0].split(b" ")
                 path = line[1].decode("latin-1")
                 self.asked.append(path)
-                connection = Connection(self, sock, path)
+                connection = Connection(self, sock, path, head)
                 page = self.pages.get(path.partition("?")[0])
                 if page is None:
                     connection.answer(b"", "Connection: close", status="404 Not Found")

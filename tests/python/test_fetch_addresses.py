@@ -196,7 +196,7 @@ def test_behind_a_proxy_the_proxy_resolves(
 
 @pytest.mark.parametrize(
     "proxy",
-    ["http://user:hunter2@a:99999999", "gopher://user:hunter2@a", "://", "http://", "socks5://a"],
+    ["http://user:hunter2@[::g]", "gopher://user:hunter2@a", "://", "http://", "socks5://a"],
 )
 def test_a_proxy_that_is_none(proxy: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("http_proxy", proxy)
