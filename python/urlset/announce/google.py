@@ -293,7 +293,7 @@ def _status(
     session: Session, console: SearchConsole, account: Account, indexes: tuple[str, ...]
 ) -> None:
     console.token = account.token(SCOPE_READ)
-    known = {item.get("path"): item for item in console.all()}
+    known = {path: item for item in console.all() if isinstance(path := item.get("path"), str)}
     for index in indexes:
         item = known.pop(index, None) or console.get(index)
         status = read_status(item or {}, index, ours=True, known=item is not None)
@@ -307,8 +307,7 @@ def _status(
             )
         )  # fmt: skip
     for path, item in known.items():
-        if isinstance(path, str):
-            session.report.statuses.append(read_status(item, path, ours=False))
+        session.report.statuses.append(read_status(item, path, ours=False))
 
 
 def read_status(
@@ -350,7 +349,7 @@ def _time(value: object) -> str | None:
         return None
     try:
         moment = datetime.fromisoformat(value)
-    except ValueError:
+        moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    except (ValueError, OverflowError):  # the latter for the first and the last day of all
         return None
-    moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
     return moment.strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -20,7 +20,7 @@ from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import urlsplit
 
-from ..errors import AnnounceError
+from ..errors import AnnounceError, ConfigError
 from .address import is_loopback
 from .secrets import Keyring
 
@@ -35,6 +35,8 @@ THROTTLED = 600.0
 GRACE = 5.0
 #: bytes of an answer that are read; the rest is left
 ANSWER_LIMIT = 4 * 1024 * 1024
+#: bytes of an answer with all that is around them: TLS, headers, chunk sizes
+WIRE_LIMIT = 4 * ANSWER_LIMIT
 
 JSON = "application/json; charset=utf-8"
 
@@ -110,7 +112,10 @@ def within(seconds: float, work: Callable[[], _T], stop: threading.Event) -> _T 
     that never answers can hold the run, or the end of the process.
     """
     box: queue.SimpleQueue[_T] = queue.SimpleQueue()
-    threading.Thread(target=lambda: box.put(work()), daemon=True).start()
+    try:
+        threading.Thread(target=lambda: box.put(work()), daemon=True).start()
+    except RuntimeError:  # no thread to be had: the work has limits of its own
+        return work()
     deadline = time.monotonic() + seconds
     stopped = False
     while (left := deadline - time.monotonic()) > 0:
@@ -136,6 +141,7 @@ class Http:
         max_wait: seconds that one request may wait in all.
         notify: is told each wait in one line.
         follows: redirects are returned, for a caller that sends no key and follows by itself.
+        allow_private: connect to addresses that are not public, too: to what the user names.
     """
 
     def __init__(
@@ -150,12 +156,13 @@ class Http:
         max_wait: float = 900.0,
         notify: Callable[[str], None] | None = None,
         follows: bool = False,
+        allow_private: bool = True,
     ) -> None:
         self.engine, self.base, self.keyring, self.stop = engine, base, keyring, stop
         self.timeout, self.retries, self.max_wait = timeout, retries, max_wait
         self.notify = notify or (lambda _line: None)
         self.requests = 0
-        self._follows = follows
+        self._follows, self._allow_private = follows, allow_private
         self._origin = urlsplit(base)[:2]
         self._lock = threading.Lock()
         self._not_before = 0.0
@@ -232,7 +239,7 @@ class Http:
 
     def _transient(self, answer: Answer) -> Again | None:
         if 300 <= answer.status < 400 and not self._follows:
-            host = urlsplit(answer.headers.get("location", "")[:2048]).netloc[:100] or "nowhere"
+            host = _host(answer.headers.get("location", "")) or "nowhere"
             host = "".join(c if c.isprintable() else "?" for c in self.keyring.hide(host))
             raise AnnounceError(
                 f"answered with a redirect to {host} (HTTP {answer.status}): never followed,"
@@ -277,13 +284,16 @@ class Http:
                 import httpx
 
                 from .._core import __version__
+                from ..transport import Transport
 
                 self._client = httpx.Client(
                     follow_redirects=False,
                     timeout=self.timeout,
-                    # a proxy must not see what is sent to this machine in the clear
-                    trust_env=not is_loopback(urlsplit(self.base)),
-                    limits=httpx.Limits(max_connections=16),
+                    transport=Transport(
+                        allow_private=self._allow_private,
+                        # a proxy must not see what is sent to this machine in the clear
+                        proxies=not is_loopback(urlsplit(self.base)),
+                    ),
                     # no compression: what is read is what came, so its size is bounded
                     headers={
                         "User-Agent": f"urlset/{__version__}",
@@ -296,22 +306,32 @@ class Http:
         """One exchange. Never raises: an exception of httpx holds the address, keys and all."""
         import httpx
 
+        from ..transport import Budget, ExceededError, PrivateError
+
         assert self._client is not None  # noqa: S101 - opened by _exchange
         host = urlsplit(request.url).netloc
-        deadline = time.monotonic() + self.timeout
         try:
-            with self._client.stream(
-                request.method, request.url, headers=request.headers, content=request.body
-            ) as response:
+            with (
+                Budget(self.timeout, WIRE_LIMIT),
+                self._client.stream(
+                    request.method, request.url, headers=request.headers, content=request.body
+                ) as response,
+            ):
                 headers = {name.lower(): value for name, value in response.headers.items()}
                 clock = _clock(headers.get("date"))
                 body, cut = bytearray(), False
                 for chunk in response.iter_raw():
                     body += chunk
-                    if len(body) > ANSWER_LIMIT or time.monotonic() > deadline:
+                    if len(body) > ANSWER_LIMIT:
                         cut = True
                         break
                 return Answer(response.status_code, headers, bytes(body[:ANSWER_LIMIT]), cut, clock)
+        except ExceededError as error:
+            return _Failure(f"the answer of {host} is {error}")
+        except PrivateError:
+            return _Failure(f"{host} has a private address", final=True)
+        except ConfigError as error:
+            return _Failure(str(error), final=True)
         except httpx.ConnectTimeout:
             return _Failure(f"no connection to {host} within {self.timeout:g} s")
         except httpx.TimeoutException:
@@ -333,6 +353,13 @@ class Http:
     def _short(self, error: Exception) -> str:
         text = self.keyring.hide(str(error))
         return "".join(c if c.isprintable() else " " for c in text)[:160] or type(error).__name__
+
+
+def _host(location: str) -> str:
+    try:
+        return urlsplit(location[:2048]).netloc.rpartition("@")[2][:100]
+    except ValueError:
+        return ""
 
 
 def _clock(date: str | None) -> float | None:

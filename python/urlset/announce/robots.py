@@ -131,18 +131,28 @@ def check(session: Session) -> Outcome:
 
 
 def _fetch(session: Session, url: str) -> tuple[Answer, int]:
-    """Get a robots.txt as crawlers do: redirects are followed, for no key is sent."""
+    """Get a robots.txt as crawlers do: redirects are followed, for no key is sent.
+
+    The site's own host may be a private one. What it redirects to is chosen by the site and not by
+    the user, and so is a host that is known from nothing but the data: these must be public.
+    """
     requests = 0
+    named = "robots" in session.options.endpoints or not session.target.derived
+    own = urlsplit(url).hostname if named else None
     for _ in range(REDIRECTS + 1):
         parts = split(url)
         if parts is None:
             break
-        with session.http("robots", origin_of(parts), follows=True) as http:
+        private = parts.hostname == own
+        with session.http("robots", origin_of(parts), follows=True, allow_private=private) as http:
             answer = http.call(Request("GET", url), _any)
             requests += http.requests
         if answer.status not in (301, 302, 303, 307, 308):
             return answer, requests
-        url = urljoin(url, answer.headers.get("location", ""))
+        try:
+            url = urljoin(url, answer.headers.get("location", ""))
+        except ValueError:
+            break
     raise AnnounceError(
         f"robots.txt: more than {REDIRECTS} redirects, or one to nowhere", code="robots.redirect"
     )

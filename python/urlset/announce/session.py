@@ -78,7 +78,9 @@ class Session:
     def key_file(self, engine: str) -> Path | None:
         return self.options.key_files.get(engine)
 
-    def http(self, engine: str, base: str, *, follows: bool = False) -> Http:
+    def http(
+        self, engine: str, base: str, *, follows: bool = False, allow_private: bool = True
+    ) -> Http:
         options = self.options
         return Http(
             engine,
@@ -90,6 +92,7 @@ class Session:
             max_wait=options.max_wait,
             notify=self.notify,
             follows=follows,
+            allow_private=allow_private,
         )
 
     def submit_each(

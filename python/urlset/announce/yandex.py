@@ -50,7 +50,7 @@ class Yandex:
         except (ValueError, RecursionError):
             value = None
         user = value.get("user_id") if isinstance(value, dict) else None
-        if not re.fullmatch(r"[0-9]{1,20}", str(user)):
+        if not isinstance(user, int | str) or not re.fullmatch(r"[0-9]{1,20}", str(user)):
             raise self._http.refuse(answer, "it did not tell the user's number", "answer")
         self.user = str(user)
 
