@@ -43,11 +43,27 @@ class Found:
         items: indexes first, each file once.
         problems: (code, item name, line, byte offset, URL, message) each.
         shards: by name what a manifest of urlset says of a shard, its digest among it.
+        hosts: those that URLs may have beside that of their file; none for all, ``None`` for none.
+        added: addresses that the first index lists though no file of the folder has them.
+        kept_duplicates: the set was built with ``--duplicates keep``.
     """
 
     items: list[Item] = field(default_factory=list)
     problems: list[tuple[str, str, int, int, str | None, str]] = field(default_factory=list)
     shards: dict[str, dict[str, Any]] = field(default_factory=dict)
+    hosts: list[str] | None = None
+    added: list[str] = field(default_factory=list)
+    kept_duplicates: bool = False
+
+    def follow(self, manifest: dict[str, Any]) -> None:
+        """Takes over what a manifest says of the set."""
+        hosts = manifest.get("hosts")
+        if hosts == "any":
+            self.hosts = []
+        elif isinstance(hosts, list) and hosts and all(isinstance(host, str) for host in hosts):
+            self.hosts = hosts
+        self.added = [url for url in _list(manifest, "added") if isinstance(url, str)]
+        self.kept_duplicates = manifest.get("duplicates") == "keep"
 
 
 def is_url(target: str) -> bool:
@@ -98,6 +114,7 @@ def _file(path: Path) -> Found:
 def _folder(root: Path) -> Found:
     found = Found()
     manifest = _manifest(root)
+    found.follow(manifest)
     base = manifest.get("sitemap_url")
     retired = {name for name in _list(manifest, "retired") if isinstance(name, str)}
     files: dict[str, Item] = {}
