@@ -236,9 +236,11 @@ def _children(
             continue
         seen[loc] = line
         path, message = _local(loc, root)
-        if path is None:
-            if loc in found.added:
-                continue  # the build was told to list it; it is published elsewhere
+        known = index if path == index.path else paths.get(path) if path else None
+        other = known is not None and known.url is not None and unquote(known.url) != unquote(loc)
+        if loc in found.added and (path in (None, index.path) or other):
+            continue  # the build was told to list it; it is published elsewhere
+        if path is None or (path == index.path and other):
             missing = f"no such file under {root.name or '.'}"
             found.problems.append(("index.missing_file", *place, missing + message))
         elif path == index.path:
@@ -246,7 +248,7 @@ def _children(
         elif path not in added:
             added.add(path)
             item = paths.get(path) or Item(path, path.relative_to(root).as_posix())
-            if item.url is not None and unquote(item.url) != unquote(loc):
+            if other:
                 message = f"by the manifest of this folder it is {item.url}"
                 found.problems.append(("index.address", *place, message))
             item.url = item.url or loc
