@@ -35,7 +35,7 @@ fn run(data: &[u8], short_cut: bool) -> (Vec<Vec<u8>>, Vec<Told>) {
     let mut log = Log::new(1000);
     let own = Some("https://www.shop.example/maps/s.xml");
     let mut seen = Seen {
-        checks: EntryChecks::new(own, 1_700_000_000_000_000),
+        checks: EntryChecks::new(own, 1_700_000_000_000_000, &Hosts::Same, &[]),
         rows: Rows::new(schema(), "s".to_owned()),
         locs: Vec::new(),
     };

@@ -77,6 +77,9 @@ def verify_files(
     duplicates: bool,
     reciprocity: bool,
     most: int,
+    hosts: Sequence[str] | None,
+    added: Sequence[str],
+    kept_duplicates: bool,
 ) -> str: ...
 def finding_codes() -> list[tuple[str, str, str]]: ...
 def peek(path: PathLike[str]) -> tuple[str, list[tuple[str, str | None, int, int]]]: ...

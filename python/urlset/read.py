@@ -68,7 +68,7 @@ def must_be_whole(found: Found, lenient: bool) -> None:
     if lenient:
         return
     for code, name, line, _, url, message in found.problems:
-        if code in ("index.missing_file", "index.wrong_gz") or code.startswith("fetch."):
+        if code in ("index.missing_file", "file.unreadable") or code.startswith("fetch."):
             if code == "fetch.redirect":
                 continue
             where = f"{name}: line {line}" if line else name

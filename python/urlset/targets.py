@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -43,11 +44,27 @@ class Found:
         items: indexes first, each file once.
         problems: (code, item name, line, byte offset, URL, message) each.
         shards: by name what a manifest of urlset says of a shard, its digest among it.
+        hosts: those that URLs may have beside that of their file; none for all, ``None`` for none.
+        added: addresses that the first index lists though no file of the folder has them.
+        kept_duplicates: the set was built with ``--duplicates keep``.
     """
 
     items: list[Item] = field(default_factory=list)
     problems: list[tuple[str, str, int, int, str | None, str]] = field(default_factory=list)
     shards: dict[str, dict[str, Any]] = field(default_factory=dict)
+    hosts: list[str] | None = None
+    added: list[str] = field(default_factory=list)
+    kept_duplicates: bool = False
+
+    def follow(self, manifest: dict[str, Any]) -> None:
+        """Takes over what a manifest says of the set."""
+        hosts = manifest.get("hosts")
+        if hosts == "any":
+            self.hosts = []
+        elif isinstance(hosts, list) and hosts and all(isinstance(host, str) for host in hosts):
+            self.hosts = hosts
+        self.added = [url for url in _list(manifest, "added") if isinstance(url, str)]
+        self.kept_duplicates = manifest.get("duplicates") == "keep"
 
 
 def is_url(target: str) -> bool:
@@ -60,7 +77,7 @@ def find(target: str | os.PathLike[str], **fetch_options: Any) -> Iterator[Found
     """The files that ``target`` means; fetched ones live until the end of the block.
 
     Raises:
-        InputError: ``target.missing``, ``target.kind`` or ``target.empty``.
+        InputError: ``target.missing``, ``target.unreadable``, ``target.kind`` or ``target.empty``.
     """
     text = os.fspath(target)
     if is_url(text):
@@ -70,21 +87,29 @@ def find(target: str | os.PathLike[str], **fetch_options: Any) -> Iterator[Found
             yield found
         return
     path = Path(text)
-    if path.is_dir():
+    try:
+        mode = path.stat().st_mode
+    except (FileNotFoundError, NotADirectoryError, ValueError):
+        raise InputError(
+            f"{text}: no such file or folder", code="target.missing", input=text
+        ) from None
+    except OSError as error:
+        raise InputError(
+            f"{text}: cannot be read: {error.strerror}", code="target.unreadable", input=text
+        ) from None
+    if stat.S_ISDIR(mode):
         yield _folder(path)
-    elif path.is_file():
+    elif stat.S_ISREG(mode):
         yield _file(path)
-    elif path.exists():  # a pipe cannot be read twice
+    else:  # a pipe cannot be read twice
         raise InputError(f"{text}: neither a file nor a folder", code="target.kind", input=text)
-    else:
-        raise InputError(f"{text}: no such file or folder", code="target.missing", input=text)
 
 
 def _peek(path: Path) -> tuple[str, list[tuple[str, str | None, int, int]]]:
     try:
         return _core.peek(path)
     except OSError:
-        return "unknown", []  # verifying and reading it tell why
+        return "unreadable", []  # verifying and reading it tell why
 
 
 def _file(path: Path) -> Found:
@@ -98,10 +123,12 @@ def _file(path: Path) -> Found:
 def _folder(root: Path) -> Found:
     found = Found()
     manifest = _manifest(root)
+    found.follow(manifest)
     base = manifest.get("sitemap_url")
     retired = {name for name in _list(manifest, "retired") if isinstance(name, str)}
     files: dict[str, Item] = {}
-    for path in _walk(root):
+    closed: list[OSError] = []
+    for path in _walk(root, closed):
         name = path.relative_to(root).as_posix()
         known = isinstance(base, str) and "{" not in base
         files[name] = Item(path, name, f"{base}{name}" if known else None)
@@ -127,7 +154,7 @@ def _folder(root: Path) -> Found:
     for name, item in files.items():
         if item.path in shown or name in retired:
             continue  # retired: kept for crawlers that hold an old index, no part of the set
-        if name.endswith((".txt", ".txt.gz")) and kinds.get(name) != "text":
+        if name.endswith((".txt", ".txt.gz")) and kinds.get(name) not in ("text", "unreadable"):
             continue  # robots.txt and its kind
         if kinds.get(name) == "other" and "sitemap" not in item.path.name.lower():
             continue
@@ -140,13 +167,34 @@ def _folder(root: Path) -> Found:
         for shard in _list(manifest, "shards")
         if isinstance(shard, dict) and isinstance(shard.get("path"), str)
     }
-    if not found.items:
+    for error in closed:
+        folder = Path(error.filename).relative_to(root).as_posix()
+        message = f"this folder cannot be read: {error.strerror}"
+        found.problems.append(("file.unreadable", f"{folder}/", 0, 0, None, message))
+    if not found.items and not closed:
         raise InputError(f"{root}: no sitemap in this folder", code="target.empty", input=str(root))
     return found
 
 
-def _walk(root: Path) -> Iterator[Path]:
-    for folder, folders, names in os.walk(root):
+def _walk(root: Path, closed: list[OSError]) -> Iterator[Path]:
+    """The files of a folder that may be sitemaps; folders in it that cannot be read go to
+    ``closed``.
+
+    Raises:
+        InputError: ``target.unreadable`` where the folder itself cannot be read.
+    """
+
+    def failed(error: OSError) -> None:
+        if Path(error.filename) == root:
+            raise InputError(
+                f"{root}: this folder cannot be read: {error.strerror}",
+                code="target.unreadable", input=str(root),
+            ) from None  # fmt: skip
+        if isinstance(error, FileNotFoundError):
+            return  # it went away meanwhile
+        closed.append(error)
+
+    for folder, folders, names in os.walk(root, onerror=failed):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in sorted(names):
             if name.lower().endswith(SUFFIXES) and not name.startswith("."):
@@ -190,17 +238,19 @@ def _children(
             continue
         seen[loc] = line
         path, message = _local(loc, root)
-        if path is None:
-            code = "index.wrong_gz" if message else "index.missing_file"
-            found.problems.append(
-                (code, *place, message or f"no such file under {root.name or '.'}")
-            )
+        known = index if path == index.path else paths.get(path) if path else None
+        other = known is not None and known.url is not None and unquote(known.url) != unquote(loc)
+        if loc in found.added and (path in (None, index.path) or other):
+            continue  # the build was told to list it; it is published elsewhere
+        if path is None or (path == index.path and other):
+            missing = f"no such file under {root.name or '.'}"
+            found.problems.append(("index.missing_file", *place, missing + message))
         elif path == index.path:
             found.problems.append(("index.self", *place, "the index lists itself"))
         elif path not in added:
             added.add(path)
             item = paths.get(path) or Item(path, path.relative_to(root).as_posix())
-            if item.url is not None and unquote(item.url) != unquote(loc):
+            if other:
                 message = f"by the manifest of this folder it is {item.url}"
                 found.problems.append(("index.address", *place, message))
             item.url = item.url or loc
@@ -235,7 +285,7 @@ def _local(loc: str, root: Path) -> tuple[Path | None, str]:
         path = root.joinpath(*parts[start:-1], other)
         try:
             if path.is_file():
-                return None, f"the file is named {other}"
+                return None, f"; there is {path.relative_to(root).as_posix()}"
         except OSError:
             continue
     return None, ""

@@ -95,6 +95,7 @@ def verify(
     memory: int = MEMORY,
     threads: int | None = None,
     most: int = 100,
+    hosts: str | Sequence[str] | None = None,
     allow_private: bool = False,
 ) -> Report:
     """Check a sitemap, an index with all it lists, a folder of them, or an http(s) URL.
@@ -107,6 +108,9 @@ def verify(
         memory: bytes for the hashes of all URLs; above that they go to disk.
         threads: 1 or more; as many as there are cores by default.
         most: list so many findings of each code and file; all are counted.
+        hosts: which hosts URLs may have beside that of their file: ``"same"`` (none), ``"any"``,
+            or hosts as a list or separated by commas, each ``host`` or ``host:port``. By default
+            what the manifest of a build says, else ``"same"``.
         allow_private: fetch from private addresses, too.
 
     Raises:
@@ -118,7 +122,10 @@ def verify(
         raise ConfigError(
             "memory must be at least 1 MiB, most and threads at least 1", code="verify.options"
         )
+    allowed = None if hosts is None else host_list(hosts)
     with find(target, allow_private=allow_private) as found:
+        if hosts is not None:
+            found.hosts = allowed
         report = verify_found(
             found,
             duplicates=duplicates,
@@ -133,9 +140,43 @@ def verify(
     return report
 
 
-def verify_files(items: Sequence[Item], **options: Any) -> Report:
-    """Check a list of local files, as a build does with what it staged."""
-    return verify_found(Found(list(items)), **options)
+def verify_files(
+    items: Sequence[Item], manifest: dict[str, Any] | None = None, **options: Any
+) -> Report:
+    """Check a list of local files, as a build does with what it staged.
+
+    Args:
+        manifest: what it says of hosts and added sitemaps is what the files may have.
+        options: those of :func:`verify_found`.
+    """
+    found = Found(list(items))
+    found.follow(manifest or {})
+    return verify_found(found, **options)
+
+
+def host_list(hosts: str | Sequence[str]) -> list[str] | None:
+    """Hosts as the core takes them: ``None`` for ``same``, no entry for ``any``.
+
+    Raises:
+        ConfigError: ``verify.options`` for what is no host.
+    """
+    names = hosts.split(",") if isinstance(hosts, str) else list(hosts)
+    if names in (["same"], ["any"]):
+        return None if names == ["same"] else []
+    found = []
+    for name in names:
+        try:
+            address = _core.address(f"https://{name.strip()}/")
+        except Error:
+            address = ""
+        host = address.removeprefix("https://").removesuffix("/")
+        if not host or set(host) & set("/?#@"):
+            message = f"hosts: {name!r} is not a host; write same, any, or hosts such as"
+            message += " m.shop.example,shop.example:8080"
+            raise ConfigError(message, code="verify.options")
+        # https without a port is any scheme on its default port, 443 is that of https alone
+        found.append(f"{host}:443" if name.strip().endswith(":443") else host)
+    return found
 
 
 def verify_found(
@@ -158,6 +199,9 @@ def verify_found(
                 duplicates=duplicates,
                 reciprocity=reciprocity,
                 most=most,
+                hosts=found.hosts,
+                added=found.added,
+                kept_duplicates=found.kept_duplicates,
             )
         )
     report = Report()

@@ -14,6 +14,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyCapsule};
 use serde_json::json;
 use urlset_core::parse::changes;
+use urlset_core::parse::check::host::Hosts;
 use urlset_core::parse::codes;
 use urlset_core::parse::crew::PATIENCE;
 use urlset_core::parse::diff::{Counts, Options as DiffOptions, Shard};
@@ -68,9 +69,11 @@ fn report(file: &FileReport) -> serde_json::Value {
     })
 }
 
-/// Verifies files: (path, name, url or None, whether an index lists it) each; JSON.
+/// Verifies files: (path, name, url or None, whether an index lists it) each; JSON. `hosts` without
+/// any means all hosts, `None` that of the file alone.
 #[pyfunction]
-#[pyo3(signature = (targets, *, threads, memory, duplicates, reciprocity, most))]
+#[pyo3(signature = (targets, *, threads, memory, duplicates, reciprocity, most, hosts, added, kept_duplicates))]
+#[allow(clippy::too_many_arguments)] // keywords all
 pub fn verify_files(
     py: Python<'_>,
     targets: Vec<(PathBuf, String, Option<String>, bool)>,
@@ -79,12 +82,21 @@ pub fn verify_files(
     duplicates: bool,
     reciprocity: bool,
     most: u64,
+    hosts: Option<Vec<String>>,
+    added: Vec<String>,
+    kept_duplicates: bool,
 ) -> PyResult<String> {
     let targets: Vec<_> = targets
         .into_iter()
         .map(|(path, name, url, listed)| Target { path, name, url, listed })
         .collect();
+    let hosts = match hosts {
+        None => Hosts::Same,
+        Some(list) if list.is_empty() => Hosts::Any,
+        Some(list) => Hosts::List(list),
+    };
     let mut options = Options { memory, duplicates, reciprocity, most, ..Options::default() };
+    options = Options { hosts, added, kept_duplicates, ..options };
     options.threads = threads.unwrap_or(options.threads);
     let mut signal = None;
     let result = py.detach(|| verify(&targets, &options, &mut || interrupted(&mut signal)));

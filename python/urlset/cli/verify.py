@@ -36,6 +36,9 @@ Exit status: 0 right, 1 errors found, 2 wrong usage, 3 the target cannot be read
 @click.option("--threads", type=click.IntRange(1), help="Default: as many as there are cores.")
 @click.option("--most", type=click.IntRange(1), default=100, show_default=True,
               help="List so many findings of each code and file; all are counted.")  # fmt: skip
+@click.option("--hosts", metavar="HOSTS",
+              help="Which hosts URLs may have: same, any, or a list a,b. Default: what the manifest"
+                   " of a build says, else same.")  # fmt: skip
 @click.option("--allow-private", is_flag=True, help="Fetch from private addresses, too.")
 @click.option("--json", "json_path", metavar="PATH", help="Write the report as JSON; - for stdout.")
 @click.option("--jsonl", "jsonl_path", metavar="PATH",

@@ -7,18 +7,17 @@
 //! sides differ as sets. What stands in a file that was left out is not looked for elsewhere.
 
 use std::collections::HashMap;
-use std::fs::File;
-use std::io::{BufReader, Read};
+use std::io::Read;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use super::crew::Crew;
 use super::entry::{Entry, Field, Form, Visitor};
 use super::finding::{At, Log};
 use super::inflate::Inflater;
-use super::parse;
 use super::spill::{Hasher, PARTITIONS, Parts, Spill, Writer, partitions};
+use super::{parse, regular};
 use crate::error::{Error, Result};
 
 /// A sitemap file of one side.
@@ -120,7 +119,15 @@ pub fn diff(
             let Some((shard, side)) = files.get(next.fetch_add(1, Ordering::Relaxed)) else {
                 break;
             };
-            one(shard, *side, &hasher, &mut inflater, &mut writer, options.lenient)?;
+            let casting = Casting {
+                side: *side,
+                hasher: &hasher,
+                writer: &mut writer,
+                failed: None,
+                fields: Vec::new(),
+                stop,
+            };
+            one(shard, casting, &mut inflater, options.lenient)?;
         }
         Ok(writer.into_parts())
     })?;
@@ -170,7 +177,7 @@ fn without_equals<'a>(
     let mut digest = |shard: &Shard| match (&shard.digest, known) {
         (Some(digest), true) => Ok(digest.clone()),
         _ if poll() => Err(Error::cancelled()),
-        _ => digest_of(&shard.path).map_err(|error| unreadable(shard, &error)),
+        _ => digest_of(&shard.path, poll).map_err(|error| unreadable(shard, &error)),
     };
     let mut left: HashMap<String, Vec<&Shard>> = HashMap::new();
     for shard in old {
@@ -189,13 +196,14 @@ fn without_equals<'a>(
     Ok((old, rest, skipped))
 }
 
-fn digest_of(path: &Path) -> std::io::Result<String> {
+fn digest_of(path: &Path, poll: &mut dyn FnMut() -> bool) -> std::io::Result<String> {
     let mut hasher = blake3::Hasher::new();
-    let mut file = BufReader::new(File::open(path)?);
+    let (mut file, _) = regular::open(path)?;
     let mut block = [0u8; 1 << 16];
     loop {
         match file.read(&mut block) {
             Ok(0) => return Ok(hasher.finalize().to_hex().to_string()),
+            Ok(_) if poll() => return Err(std::io::Error::other("stopped")),
             Ok(n) => hasher.update(&block[..n]),
             Err(error) if error.kind() == std::io::ErrorKind::Interrupted => &mut hasher,
             Err(error) => return Err(error),
@@ -209,20 +217,18 @@ fn unreadable(shard: &Shard, error: &std::io::Error) -> Error {
 
 fn one(
     shard: &Shard,
-    side: u8,
-    hasher: &Hasher,
+    mut visitor: Casting<'_, '_>,
     inflater: &mut Inflater,
-    writer: &mut Writer<'_>,
     lenient: bool,
 ) -> Result<()> {
     let opened = inflater.open(&shard.path).map_err(|error| unreadable(shard, &error))?;
-    let mut log = Log::new(1);
-    let mut visitor = Casting { side, hasher, writer, failed: None, fields: Vec::new() };
+    let mut log = Log::of_file(1, opened.size);
     let (_, buffer) = parse(opened.bytes, &mut visitor, &mut log, true);
     inflater.recycle(buffer);
     if let Some(error) = visitor.failed {
         return Err(error);
     }
+    opened.stamp.check(&shard.path, &mut log);
     match log.first_break() {
         Some(first) if !lenient => {
             let At { line, .. } = first.at;
@@ -240,6 +246,7 @@ struct Casting<'a, 's> {
     writer: &'a mut Writer<'s>,
     failed: Option<Error>,
     fields: Vec<u8>,
+    stop: &'a AtomicBool,
 }
 
 const NONE: u32 = u32::MAX;
@@ -248,6 +255,10 @@ const HEAD: usize = 1 + 16 + 8 + 4 + 4;
 
 impl Visitor for Casting<'_, '_> {
     const CHECKS: bool = false;
+
+    fn stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
 
     fn entry(&mut self, form: Form, entry: &Entry<'_>, _: &mut Log) -> ControlFlow<()> {
         if form == Form::Index || entry.loc.is_empty() {
@@ -292,6 +303,7 @@ impl Visitor for Casting<'_, '_> {
             ],
         );
         match pushed {
+            Ok(()) if self.stopped() => ControlFlow::Break(()),
             Ok(()) => ControlFlow::Continue(()),
             Err(error) => {
                 self.failed = Some(error);

@@ -51,21 +51,20 @@ impl<V: Visitor> Parser<'_, V> {
         let parent_model = parent.model?;
         let shown = || format!("<{}> in <{}>", text(name.as_bytes(), 60), parent_model.name);
         let Some((ns, uri, local)) = self.namespaces.element(name) else {
-            let message = format!("the prefix of {} is not declared", shown());
-            self.bad(&codes::NS_PREFIX, at, || message);
+            self.bad(&codes::NS_PREFIX, at, || {
+                format!("the prefix of {} is not declared", shown())
+            });
             return None;
         };
         let uri = if ns == Ns::Foreign { uri.to_owned() } else { String::new() };
         let own = parent.ns;
         let Content::Elements { children, rest } = parent_model.content else {
-            let message = format!("{}: no element belongs there", shown());
-            self.bad(&codes::ELEMENT_TEXT, at, || message);
+            self.bad(&codes::ELEMENT_TEXT, at, || format!("{}: no element belongs there", shown()));
             return None;
         };
         if own == ns {
             let Some(which) = children.iter().position(|child| child.name == local) else {
-                let message = format!("{} is unknown", shown());
-                self.bad(&codes::ELEMENT_UNKNOWN, at, || message);
+                self.bad(&codes::ELEMENT_UNKNOWN, at, || format!("{} is unknown", shown()));
                 return None;
             };
             let child = &children[which];
@@ -74,35 +73,35 @@ impl<V: Visitor> Parser<'_, V> {
             let behind = which < parent.next;
             parent.next = parent.next.max(which);
             if behind {
-                let message = format!("{} stands too late", shown());
-                self.bad(&codes::ELEMENT_ORDER, at, || message);
+                self.bad(&codes::ELEMENT_ORDER, at, || format!("{} stands too late", shown()));
             }
             if child.occurs.1 > 0 && count > child.occurs.1 {
-                let message =
-                    format!("{} for the {count}. time; {} allowed", shown(), child.occurs.1);
                 let code =
                     if child.name == "tag" { &codes::VIDEO_TAGS } else { &codes::ELEMENT_REPEATED };
-                self.bad(code, at, || message);
+                self.bad(code, at, || {
+                    format!("{} for the {count}. time; {} allowed", shown(), child.occurs.1)
+                });
                 if child.occurs.1 == 1 {
                     return None; // the first one counts
                 }
             }
             if child.retired {
-                let message = format!("{} is retired", shown());
-                self.bad(&codes::ELEMENT_RETIRED, at, || message);
+                self.bad(&codes::ELEMENT_RETIRED, at, || format!("{} is retired", shown()));
             }
             return Some(child);
         }
         if !rest {
-            let message = format!("{}: no element of another namespace belongs there", shown());
-            self.bad(&codes::ELEMENT_UNKNOWN, at, || message);
+            self.bad(&codes::ELEMENT_UNKNOWN, at, || {
+                format!("{}: no element of another namespace belongs there", shown())
+            });
             return None;
         }
         if depth == 1 {
             // before the entries the schema lets elements of other namespaces stand
             if parent.seen[0] > 0 {
-                let message = format!("{} stands between or behind the entries", shown());
-                self.bad(&codes::ELEMENT_ORDER, at, || message);
+                self.bad(&codes::ELEMENT_ORDER, at, || {
+                    format!("{} stands between or behind the entries", shown())
+                });
             }
         } else {
             parent.next = children.len();
@@ -110,33 +109,29 @@ impl<V: Visitor> Parser<'_, V> {
             let count = &mut parent.seen[MOST_CHILDREN - 1];
             *count = count.saturating_add(u16::from(news));
             if news && *count > 1 {
-                let message = shown();
-                self.bad(&codes::NEWS_REPEATED, at, || message);
+                self.bad(&codes::NEWS_REPEATED, at, shown);
                 return None;
             }
         }
         if let Some(model) = model::extension(ns, local).filter(|_| depth > 1) {
             return Some(model);
         }
-        let message = match ns {
+        match ns {
             Ns::Foreign if !self.foreign.contains(&uri) => {
-                let message = format!("{} is in the namespace {}", shown(), quoted(uri.as_bytes()));
+                self.bad(&codes::NS_FOREIGN, at, || {
+                    format!("{} is in the namespace {}", shown(), quoted(uri.as_bytes()))
+                });
                 if self.foreign.len() < 16 {
                     self.foreign.push(uri);
                 }
-                Some((&codes::NS_FOREIGN, message))
             }
-            Ns::Foreign => None,
+            Ns::Foreign => {}
             Ns::Image | Ns::Video | Ns::News | Ns::Sitemap | Ns::None => {
-                Some((&codes::ELEMENT_UNKNOWN, format!("{} is unknown there", shown())))
+                self.bad(&codes::ELEMENT_UNKNOWN, at, || format!("{} is unknown there", shown()));
             }
-            Ns::Xhtml | Ns::Xml | Ns::Xsi => Some((
-                &codes::NS_FOREIGN,
-                format!("{}: only xhtml:link means something here", shown()),
-            )),
-        };
-        if let Some((code, message)) = message {
-            self.bad(code, at, || message);
+            Ns::Xhtml | Ns::Xml | Ns::Xsi => self.bad(&codes::NS_FOREIGN, at, || {
+                format!("{}: only xhtml:link means something here", shown())
+            }),
         }
         None
     }
@@ -152,7 +147,10 @@ impl<V: Visitor> Parser<'_, V> {
         while let Some(and) = rest.find('&') {
             out.extend_from_slice(&rest.as_bytes()[..and]);
             let after = &rest[and + 1..];
-            let Some((reference, tail)) = after.split_once(';') else {
+            // what cannot be part of a reference ends the search for its end
+            let end =
+                after.find([';', '&', '"', '\'', ' ']).filter(|&end| after[end..].starts_with(';'));
+            let Some((reference, tail)) = end.map(|end| (&after[..end], &after[end + 1..])) else {
                 self.bad(&codes::XML_MALFORMED, at, || {
                     format!("a bare & in the attribute {}", quoted(name.as_bytes()))
                 });

@@ -156,6 +156,17 @@ pub trait Visitor {
     /// Whether values of extensions are to be checked, too.
     const CHECKS: bool;
 
+    /// The root of a document was met.
+    fn root(&mut self, form: Form) -> std::ops::ControlFlow<()> {
+        let _ = form;
+        std::ops::ControlFlow::Continue(())
+    }
+
+    /// Whether nobody waits for the rest any more; asked every few thousand tokens.
+    fn stopped(&self) -> bool {
+        false
+    }
+
     /// The next entry of a document of that form.
     fn entry(&mut self, form: Form, entry: &Entry<'_>, log: &mut Log) -> std::ops::ControlFlow<()>;
 }

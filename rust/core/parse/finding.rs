@@ -1,6 +1,5 @@
 //! What reading found: findings with their places, counted exactly, listed up to a bound.
 
-use std::collections::HashMap;
 use std::fmt::Write;
 
 use super::codes::{Code, Severity};
@@ -27,19 +26,62 @@ pub struct Finding {
     pub message: String,
 }
 
-/// The findings of one file: all counted, the first ones of each code listed.
+/// What any file may cost, in steps of at most 100 ns, however small it is.
+const STEPS: u64 = 4_000_000;
+/// What it may cost more for each of its bytes on disk. A whole entry of a real sitemap takes at
+/// least three bytes in gzip and at most some forty steps.
+const STEPS_A_BYTE: u64 = 30;
+/// Steps of a finding.
+const FINDING: u64 = 6;
+/// Steps of a token of XML or of a line of text.
+pub const TOKEN: u64 = 2;
+/// Faults of form (`xml.`, `utf8.`, `file.`) after which the rest of a file is not read.
+const MOST_FAULTS: u64 = 2_000_000;
+
+/// The findings of one file: all counted, the first ones of each code listed. And what reading the
+/// file may still cost.
 #[derive(Debug)]
 pub struct Log {
     listed: Vec<Finding>,
-    counts: HashMap<&'static str, (u64, Severity)>,
+    /// few codes, so that a search beats a table
+    counts: Vec<(&'static Code, u64)>,
     most: u64,
-    broken: bool,
+    first_break: Option<Finding>,
+    faults: u64,
+    steps: u64,
 }
 
 impl Log {
-    /// A log that lists the first `most` findings of each code.
+    /// A log that lists the first `most` findings of each code, of a file that may cost whatever
+    /// it costs.
     pub fn new(most: u64) -> Log {
-        Log { listed: Vec::new(), counts: HashMap::new(), most, broken: false }
+        let counts = Vec::new();
+        Log { listed: Vec::new(), counts, most, first_break: None, faults: 0, steps: u64::MAX }
+    }
+
+    /// The same for a file of `size` bytes on disk, which bound what it may cost.
+    pub fn of_file(most: u64, size: u64) -> Log {
+        let steps = STEPS.saturating_add(size.saturating_mul(STEPS_A_BYTE));
+        Log { steps, ..Log::new(most) }
+    }
+
+    /// Takes `steps` off what the file may cost; false where nothing is left.
+    #[inline]
+    pub fn spend(&mut self, steps: u64) -> bool {
+        self.steps = self.steps.saturating_sub(steps);
+        self.steps > 0
+    }
+
+    /// Why the rest of the file is not worth its cost, where that is so.
+    pub fn exhausted(&self) -> Option<String> {
+        if self.faults >= MOST_FAULTS {
+            return Some(format!("{MOST_FAULTS} faults"));
+        }
+        let found: u64 = self.counts.iter().map(|(_, count)| count).sum();
+        (self.steps == 0).then(|| match found {
+            0 => "far more elements or lines than a file of this size holds".to_owned(),
+            _ => format!("far more than a file of this size holds, and {found} findings in it"),
+        })
     }
 
     /// Notes a finding. `message` and `url` are only made where it will be listed.
@@ -50,13 +92,54 @@ impl Log {
         url: Option<&[u8]>,
         message: impl FnOnce() -> String,
     ) {
-        let (count, _) = self.counts.entry(code.name).or_insert((0, code.severity));
-        *count += 1;
-        self.broken |= code.severity == Severity::Error && breaks(code.name);
-        if *count <= self.most {
-            let url = url.filter(|url| !url.is_empty()).map(|url| text(url, 2048));
-            self.listed.push(Finding { code, at, url, message: message() });
+        let finding = self.count(code, at, url, message);
+        if !breaks(code) {
+            return;
         }
+        self.faults += 1;
+        if self.faults >= MOST_FAULTS {
+            self.steps = 0;
+        }
+        if self.first_break.as_ref().is_none_or(|first| at.offset < first.at.offset) {
+            // where it is not listed, the code says enough
+            self.first_break = Some(finding.unwrap_or_else(|| Finding {
+                code,
+                at,
+                url: None,
+                message: "damaged".to_owned(),
+            }));
+        }
+    }
+
+    /// Notes a finding of a code that makes files unreliable, in a file that is not.
+    pub fn tell(&mut self, code: &'static Code, at: At, message: impl FnOnce() -> String) {
+        self.count(code, at, None, message);
+    }
+
+    /// Counts a finding and lists it; gives it where it may be the first that breaks the file.
+    fn count(
+        &mut self,
+        code: &'static Code,
+        at: At,
+        url: Option<&[u8]>,
+        message: impl FnOnce() -> String,
+    ) -> Option<Finding> {
+        self.spend(FINDING);
+        let count = match self.counts.iter_mut().find(|(known, _)| std::ptr::eq(*known, code)) {
+            Some((_, count)) => count,
+            None => {
+                self.counts.push((code, 0));
+                &mut self.counts.last_mut()?.1
+            }
+        };
+        *count += 1;
+        if *count > self.most {
+            return None;
+        }
+        let url = url.filter(|url| !url.is_empty()).map(|url| text(url, 2048));
+        let finding = Finding { code, at, url, message: message() };
+        self.listed.push(finding.clone());
+        Some(finding)
     }
 
     /// The listed findings in the order of their places.
@@ -67,25 +150,25 @@ impl Log {
 
     /// The first finding that makes the rest of the file unreliable.
     pub fn first_break(&self) -> Option<&Finding> {
-        let breaking = |f: &&Finding| f.code.severity == Severity::Error && breaks(f.code.name);
-        self.listed.iter().filter(breaking).min_by_key(|f| f.at.offset)
+        self.first_break.as_ref()
     }
 
     /// Whether the bytes themselves are broken: gzip, UTF-8 or XML.
     pub fn is_broken(&self) -> bool {
-        self.broken
+        self.first_break.is_some()
     }
 
     /// How many findings of each code there were, listed or not.
     pub fn counts(&self) -> impl Iterator<Item = (&'static str, u64)> {
-        self.counts.iter().map(|(name, (count, _))| (*name, *count))
+        self.counts.iter().map(|(code, count)| (code.name, *count))
     }
 }
 
 /// Codes that say that the bytes are not a readable sitemap.
-fn breaks(name: &str) -> bool {
-    let area = name.split('.').next().unwrap_or_default();
-    matches!(area, "file" | "gzip" | "utf8" | "xml") && name != "file.name"
+fn breaks(code: &Code) -> bool {
+    let name = code.name;
+    let area = ["file.", "gzip.", "utf8.", "xml."].iter().any(|area| name.starts_with(area));
+    area && code.severity == Severity::Error && name != "file.name"
 }
 
 /// `bytes` as text of at most `most` characters, control characters escaped.

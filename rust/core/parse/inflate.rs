@@ -12,6 +12,7 @@ use flate2::bufread::GzDecoder;
 use libdeflater::Decompressor;
 
 use super::codes::{self, Code};
+use super::regular::{self, Stamp};
 
 /// Compressed files up to this size are read and inflated at once.
 const WHOLE: u64 = 32 << 20;
@@ -54,6 +55,8 @@ pub struct Opened {
     pub gzip: bool,
     /// Bytes on disk.
     pub size: u64,
+    /// What shows that it was written while it was read.
+    pub stamp: Stamp,
 }
 
 /// Opens files; keeps its buffers from one to the next.
@@ -67,17 +70,14 @@ pub struct Inflater {
 impl Inflater {
     /// Opens the file at `path`.
     pub fn open(&mut self, path: &Path) -> io::Result<Opened> {
-        let mut file = File::open(path)?;
-        if file.metadata()?.is_dir() {
-            return Err(io::Error::new(io::ErrorKind::IsADirectory, "Is a directory"));
-        }
-        let size = file.metadata()?.len();
+        let (mut file, about) = regular::open(path)?;
+        let (size, stamp) = (about.len(), Stamp::of(&about));
         let mut magic = [0u8; 2];
         let got = read_up_to(&mut file, &mut magic)?;
         let head = Cursor::new(magic).take(got as u64);
         if got < 2 || magic != [0x1f, 0x8b] {
             let bytes = Bytes::Stream(Box::new(Bounded::new(head.chain(file))));
-            return Ok(Opened { bytes, gzip: false, size });
+            return Ok(Opened { bytes, gzip: false, size, stamp });
         }
         if size <= WHOLE {
             self.compressed.clear();
@@ -87,10 +87,10 @@ impl Inflater {
                 Some(bytes) => Bytes::Whole(bytes),
                 None => stream(Cursor::new(std::mem::take(&mut self.compressed))),
             };
-            return Ok(Opened { bytes, gzip: true, size });
+            return Ok(Opened { bytes, gzip: true, size, stamp });
         }
         let bytes = stream(BufReader::with_capacity(1 << 16, head.chain(file)));
-        Ok(Opened { bytes, gzip: true, size })
+        Ok(Opened { bytes, gzip: true, size, stamp })
     }
 
     /// Gives a buffer back for the next file.
@@ -105,7 +105,8 @@ impl Inflater {
         let data = &self.compressed;
         let tail: [u8; 4] = data.get(data.len().checked_sub(4)?..)?.try_into().ok()?;
         let size = u32::from_le_bytes(tail) as usize; // ISIZE: exact for one member below 4 GiB
-        if size > WHOLE_INFLATED {
+        // the size may be a lie: a byte of deflate gives at most 1,032
+        if size > WHOLE_INFLATED || size > data.len().saturating_mul(1032) {
             return None;
         }
         // libdeflate stops after the first member and says nothing of what follows. Where what
@@ -150,9 +151,9 @@ fn stream(input: impl BufRead + Send + 'static) -> Bytes {
     Bytes::Stream(Box::new(Bounded::new(Gunzip::new(input))))
 }
 
-/// Opens a file as a stream: for whoever needs only its start.
+/// Opens a file as a stream, for whoever needs only its start.
 pub fn open_stream(path: &Path) -> io::Result<Bytes> {
-    let mut file = File::open(path)?;
+    let (mut file, _) = regular::open(path)?;
     let mut magic = [0u8; 2];
     let got = read_up_to(&mut file, &mut magic)?;
     let all = Cursor::new(magic).take(got as u64).chain(file);

@@ -16,6 +16,7 @@ pub mod codes;
 pub mod crew;
 pub mod diff;
 mod element;
+pub mod encoding;
 pub mod entry;
 pub mod fast;
 pub mod finding;
@@ -24,6 +25,7 @@ pub mod model;
 pub mod names;
 pub mod parquet;
 pub mod read;
+pub mod regular;
 pub mod rows;
 pub mod source;
 pub mod spill;
@@ -69,6 +71,9 @@ pub fn parse<V: Visitor>(
         log.add(&codes::FILE_UNREADABLE, At::default(), None, || crate::error::plain(&error));
     }
     let start = source.at();
+    if let Some(form) = encoding::of(source.window()) {
+        source = decode(source, form, log);
+    }
     let bom = source.window().starts_with(b"\xef\xbb\xbf");
     if bom {
         log.add(&codes::UTF8_BOM, start, None, || "a byte order mark".to_owned());
@@ -77,15 +82,9 @@ pub fn parse<V: Visitor>(
     let window = source.window();
     let first = window.iter().find(|b| !b" \t\r\n".contains(b)).copied();
     let is_text = first.is_some_and(|b| b != b'<') && is_url_list(window);
-    // by its byte order mark, or by the "<" of one without
-    let wide = [[0xff, 0xfe], [0xfe, 0xff], [b'<', 0], [0, b'<']];
-    let wide = wide.iter().any(|start| window.starts_with(start));
     let (document, mut source) = if first.is_none() {
         log_empty(&mut source, log);
         (xml::Document { form: Form::Unknown, entries: 0, news: 0, stopped: false }, source)
-    } else if wide {
-        log.add(&codes::UTF8_INVALID, start, None, || "the file is in UTF-16".to_owned());
-        return (summary_of_nothing(), source.into_buffer());
     } else if first != Some(b'<') && !is_text {
         log.add(&codes::FILE_NOT_SITEMAP, start, None, || {
             "neither XML nor a list of URLs".to_owned()
@@ -96,15 +95,9 @@ pub fn parse<V: Visitor>(
     } else {
         xml::parse(source, visitor, log, short_cut)
     };
-    // what is behind a stop counts, too; it is not looked at
+    // what is behind a fault that ended the reading counts, too; it is not looked at
     if !document.stopped {
-        loop {
-            let left = source.window().len();
-            source.advance(left);
-            if !matches!(source.more(), Ok(true)) {
-                break;
-            }
-        }
+        source.drain(|| visitor.stopped());
     }
     let bytes = source.at().offset;
     if let Some((damage, at)) = source.take_damage() {
@@ -118,6 +111,18 @@ pub fn parse<V: Visitor>(
     }
     let xml::Document { form, entries, news, .. } = document;
     (Summary { form, entries, news, bytes }, source.into_buffer())
+}
+
+/// The source in UTF-8; a file in UTF-16 cannot say so itself in a way that all see.
+fn decode(source: Source, form: encoding::Form, log: &mut Log) -> Source {
+    if !source.window().starts_with(b"<?") {
+        log.tell(&codes::UTF8_INVALID, source.at(), || "the file is in UTF-16".to_owned());
+    }
+    let mut source = source.decode(form);
+    if let Err(error) = source.more() {
+        log.add(&codes::FILE_UNREADABLE, At::default(), None, || crate::error::plain(&error));
+    }
+    source
 }
 
 fn summary_of_nothing() -> Summary {
@@ -149,11 +154,16 @@ pub struct Start {
     pub other: bool,
 }
 
+/// Entries of an index that are followed: the limit of the protocol.
+pub const MOST_CHILDREN: usize = 50_000;
+
 /// What a file is and, of an index, what it lists; of anything else no more than its start is read.
 pub fn peek(path: &std::path::Path) -> std::io::Result<Start> {
     let mut peek = Peek::default();
-    let mut log = Log::new(1);
-    let (summary, _) = parse(inflate::open_stream(path)?, &mut peek, &mut log, false);
+    let bytes = inflate::open_stream(path)?;
+    // as for the smallest file: the start of no sitemap costs more
+    let mut log = Log::of_file(1, 0);
+    let (summary, _) = parse(bytes, &mut peek, &mut log, false);
     // what is no XML at all was not read, and may be a damaged sitemap
     let no_sitemap = log.first_break().is_some_and(|f| f.code.name == "file.not_sitemap");
     let other = no_sitemap && summary.bytes > 0;
@@ -163,13 +173,19 @@ pub fn peek(path: &std::path::Path) -> std::io::Result<Start> {
 #[derive(Default)]
 struct Peek {
     children: Vec<verify::Child>,
+    entries: usize,
 }
 
 impl Visitor for Peek {
     const CHECKS: bool = false;
 
+    fn root(&mut self, form: Form) -> ControlFlow<()> {
+        if form == Form::Index { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    }
+
     fn entry(&mut self, form: Form, entry: &entry::Entry<'_>, _: &mut Log) -> ControlFlow<()> {
-        if form != Form::Index || self.children.len() == 50_000 {
+        self.entries += 1;
+        if form != Form::Index || self.entries > MOST_CHILDREN {
             return ControlFlow::Break(());
         }
         self.children.extend(verify::Child::of(entry));

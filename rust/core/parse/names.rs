@@ -6,6 +6,9 @@ use super::model::{Ns, namespace};
 /// enough that comparing all with all costs nothing.
 const MOST: usize = 64;
 
+/// So many characters of the name of a namespace are kept.
+const MOST_OF_URI: usize = 200;
+
 /// One attribute as written: name and raw value.
 pub type Raw<'a> = (&'a str, &'a str);
 
@@ -116,8 +119,9 @@ impl Namespaces {
             if self.bindings.len() == MOST {
                 return Err("more than 64 namespace declarations");
             }
-            let binding =
-                Binding { prefix: prefix.to_owned(), uri: (*value).to_owned(), ns: bound, depth };
+            // the names of known namespaces are shorter; others only need to be told apart
+            let uri: String = value.chars().take(MOST_OF_URI).collect();
+            let binding = Binding { prefix: prefix.to_owned(), uri, ns: bound, depth };
             self.bindings.push(binding);
         }
         Ok(())

@@ -152,8 +152,10 @@ impl Work {
             let mut log = Log::new(1);
             match inflater.open(path) {
                 Ok(opened) => {
+                    log = Log::of_file(1, opened.size);
                     let (_, buffer) = parse(opened.bytes, &mut visitor, &mut log, true);
                     inflater.recycle(buffer);
+                    opened.stamp.check(path, &mut log);
                 }
                 Err(error) => {
                     log.add(&codes::FILE_UNREADABLE, At::default(), None, || {
@@ -203,6 +205,10 @@ impl Reading<'_> {
 
 impl Visitor for Reading<'_> {
     const CHECKS: bool = false;
+
+    fn stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
 
     fn entry(&mut self, form: Form, entry: &Entry<'_>, log: &mut Log) -> ControlFlow<()> {
         if form == Form::Index {

@@ -3,6 +3,7 @@
 use std::io::{self, BufRead, Read};
 
 use super::codes::Severity;
+use super::encoding;
 use super::finding::At;
 use super::inflate::{Bytes, Damage};
 
@@ -27,6 +28,7 @@ pub struct Source {
     checked: usize,
     bad_utf8: Option<At>,
     damage: Option<Damage>,
+    decoded: bool,
 }
 
 impl Source {
@@ -50,9 +52,29 @@ impl Source {
             checked: 0,
             bad_utf8: None,
             damage: None,
+            decoded: false,
         };
         source.check_utf8();
         source
+    }
+
+    /// The bytes from here on, decoded into UTF-8; places are counted in that.
+    pub fn decode(self, form: encoding::Form) -> Source {
+        let Source { mut buf, pos, end, reader, damage, .. } = self;
+        buf.truncate(end);
+        let mut ahead = io::Cursor::new(buf);
+        ahead.set_position(pos as u64);
+        let rest: Box<dyn Read + Send> = match reader {
+            Some(reader) => Box::new(ahead.chain(reader)),
+            None => Box::new(ahead),
+        };
+        let bytes = Bytes::Stream(Box::new(encoding::Decoded::new(form, rest)));
+        Source { decoded: true, damage, ..Source::new(bytes) }
+    }
+
+    /// Whether the bytes were in another encoding than UTF-8.
+    pub fn is_decoded(&self) -> bool {
+        self.decoded
     }
 
     /// Where the next byte stands.
@@ -129,31 +151,37 @@ impl Source {
         Ok(self.end > before)
     }
 
+    /// Moves over all bytes to the end of the file, unless `stopped` says that nobody waits for it.
+    pub fn drain(&mut self, stopped: impl Fn() -> bool) {
+        while !stopped() {
+            let left = self.window().len();
+            self.advance(left);
+            if !matches!(self.more(), Ok(true)) {
+                break;
+            }
+        }
+    }
+
     /// Skips to the next place where `wanted` says yes to the bytes that start there; it sees at
     /// least 32 of them but at the end of the file. False where there is none.
     pub fn skip_to(&mut self, wanted: impl Fn(&[u8]) -> bool) -> io::Result<bool> {
         loop {
             let window = self.window();
-            match memchr::memchr(b'<', window) {
-                Some(at) if window.len() - at >= 32 || self.reader.is_none() => {
-                    if wanted(&window[at..]) {
-                        self.advance(at);
-                        return Ok(true);
-                    }
-                    self.advance(at + 1);
-                }
-                Some(at) => {
-                    self.advance(at);
-                    self.more()?;
-                }
-                None => {
-                    let all = window.len();
-                    self.advance(all);
-                    if !self.more()? {
-                        return Ok(false);
-                    }
-                }
+            let last = match self.reader {
+                Some(_) => window.len().saturating_sub(31),
+                None => window.len(),
+            };
+            let found =
+                memchr::memchr_iter(b'<', &window[..last]).find(|&at| wanted(&window[at..]));
+            if let Some(at) = found {
+                self.advance(at);
+                return Ok(true);
             }
+            self.advance(last);
+            if self.reader.is_none() {
+                return Ok(false);
+            }
+            self.more()?;
         }
     }
 

@@ -6,12 +6,13 @@
 //! between goes to the comparison, which costs far more a byte.
 
 use std::cell::RefCell;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{Read, Write};
 use std::path::Path;
 
 use memchr::memmem::{find, rfind};
 
+use super::regular;
 use crate::error::Result;
 use crate::write::dir::write_error;
 
@@ -52,16 +53,17 @@ pub fn trim(old: &Path, new: &Path, to: [&Path; 2]) -> Result<Option<[bool; 2]>>
 
 /// The document of a file in `to`, whose former content does not matter.
 fn read(path: &Path, to: &mut Vec<u8>) -> Option<()> {
-    let file = File::open(path).ok()?;
+    let (mut file, about) = regular::open(path).ok()?;
     to.clear();
     if path.extension().is_none_or(|extension| extension != "gz") {
         file.take(MOST + 1).read_to_end(to).ok()?;
         return (to.len() as u64 <= MOST).then_some(());
     }
-    if file.metadata().ok()?.len() > MOST {
+    if about.len() > MOST {
         return None;
     }
-    let packed = fs::read(path).ok()?;
+    let mut packed = Vec::with_capacity(about.len() as usize);
+    file.read_to_end(&mut packed).ok()?;
     // a gzip file ends with the length of what it holds (RFC 1952)
     let length = u32::from_le_bytes(*packed.last_chunk()?);
     if u64::from(length) > MOST {

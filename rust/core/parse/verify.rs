@@ -1,6 +1,7 @@
 //! Verifies a list of files in parallel: each for itself, then what needs all of them
 //! (duplicates, reciprocity of alternates). Which files belong together is the caller's to find.
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BinaryHeap};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
@@ -8,13 +9,14 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use super::check::date;
 use super::check::entry::EntryChecks;
+use super::check::host::Hosts;
 use super::codes::{self, Code};
 use super::crew::Crew;
 use super::entry::{Entry, Field, Form, Visitor};
 use super::finding::{At, Finding, Log};
 use super::inflate::Inflater;
 use super::spill::{Hasher, Parts, Record, Spill, Writer, groups};
-use super::{Summary, parse};
+use super::{MOST_CHILDREN, Summary, parse};
 use crate::error::{Error, Result};
 
 /// A file to verify.
@@ -47,6 +49,12 @@ pub struct Options {
     pub most: u64,
     /// Microseconds since 1970.
     pub now: i64,
+    /// Hosts that URLs may have beside that of their file.
+    pub hosts: Hosts,
+    /// Addresses that an index may list, whatever their host.
+    pub added: Vec<String>,
+    /// Duplicates were kept on purpose: they are worth a note only.
+    pub kept_duplicates: bool,
     /// Take the short cut for the common shape (false: to compare).
     pub short_cut: bool,
 }
@@ -62,6 +70,9 @@ impl Default for Options {
             reciprocity: false,
             most: 100,
             now: now.map_or(0, |now| now.as_micros() as i64),
+            hosts: Hosts::Same,
+            added: Vec::new(),
+            kept_duplicates: false,
             short_cut: true,
         }
     }
@@ -131,7 +142,12 @@ pub fn verify(
             let number = next.fetch_add(1, Ordering::Relaxed);
             let Some(target) = targets.get(number) else { break };
             let mut visitor = FileVisitor {
-                checks: EntryChecks::new(target.url.as_deref(), options.now),
+                checks: EntryChecks::new(
+                    target.url.as_deref(),
+                    options.now,
+                    &options.hosts,
+                    &options.added,
+                ),
                 hasher: &hasher,
                 pages: pages.as_mut(),
                 links: links.as_mut(),
@@ -166,7 +182,11 @@ pub fn verify(
             },
             repeated,
         )?;
-        tell(targets, &mut reports, found, &codes::LOC_DUPLICATE, most, &mut crew, |other| {
+        let code = match options.kept_duplicates {
+            true => &codes::LOC_KEPT_DUPLICATE,
+            false => &codes::LOC_DUPLICATE,
+        };
+        tell(targets, &mut reports, found, code, most, &mut crew, |other| {
             format!("listed already in {other}")
         })?;
     }
@@ -210,6 +230,7 @@ fn one(
         }
         Ok(opened) => {
             (gzip, size) = (opened.gzip, opened.size);
+            log = Log::of_file(options.most, size);
             let named_gz = target.name.to_ascii_lowercase().ends_with(".gz");
             if named_gz != gzip && size > 0 {
                 log.add(&codes::FILE_NAME, At::default(), None, || {
@@ -219,6 +240,7 @@ fn one(
             }
             let (read, buffer) = parse(opened.bytes, visitor, &mut log, options.short_cut);
             inflater.recycle(buffer);
+            opened.stamp.check(&target.path, &mut log);
             summary = read;
             if summary.form == Form::Text && !is_named_text(&target.name) {
                 log.add(&codes::FILE_TEXT_NAME, At::default(), None, || {
@@ -260,7 +282,7 @@ fn is_named_text(name: &str) -> bool {
 }
 
 struct FileVisitor<'a, 's> {
-    checks: EntryChecks,
+    checks: EntryChecks<'a>,
     hasher: &'a Hasher,
     pages: Option<&'a mut Writer<'s>>,
     links: Option<&'a mut Writer<'s>>,
@@ -312,9 +334,13 @@ impl Hasher {
 impl Visitor for FileVisitor<'_, '_> {
     const CHECKS: bool = true;
 
+    fn stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
     fn entry(&mut self, form: Form, entry: &Entry<'_>, log: &mut Log) -> ControlFlow<()> {
         self.checks.entry(form, entry, log);
-        if form == Form::Index && self.children.len() < 50_000 {
+        if form == Form::Index && self.children.len() < MOST_CHILDREN {
             self.children.extend(Child::of(entry));
         }
         if let Err(error) = self.remember(form, entry) {
@@ -379,17 +405,18 @@ fn tell(
     all.sort_unstable();
     all.truncate(most);
     for places in all.chunk_by(|a, b| a.0 >> 32 == b.0 >> 32) {
-        crew.check()?;
         let file = (places[0].0 >> 32) as usize;
         let (Some(target), Some(report)) = (targets.get(file), reports.get_mut(file)) else {
             continue;
         };
-        let mut locate = Locate { places, found: Vec::new() };
-        let mut quiet = Log::new(0);
+        let mut locate = Locate { places, found: Vec::new(), entries: 0, crew: RefCell::new(crew) };
+        // where it cannot be read any more, the findings are counted and not listed
         if let Ok(opened) = Inflater::default().open(&target.path) {
-            parse(opened.bytes, &mut locate, &mut quiet, true);
+            parse(opened.bytes, &mut locate, &mut Log::of_file(0, opened.size), true);
         }
-        for (at, url, other) in locate.found {
+        let found = locate.found;
+        crew.check()?;
+        for (at, url, other) in found {
             let other =
                 targets.get((other >> 32) as usize).map_or("?", |other| other.name.as_str());
             let url = super::finding::text(&url, 2048);
@@ -400,13 +427,19 @@ fn tell(
 }
 
 /// Finds the entries at known offsets again.
-struct Locate<'a> {
+struct Locate<'a, 'c, 'p> {
     places: &'a [(u64, u64)],
     found: Vec<(At, Vec<u8>, u64)>,
+    entries: u64,
+    crew: RefCell<&'c mut Crew<'p>>,
 }
 
-impl Visitor for Locate<'_> {
+impl Visitor for Locate<'_, '_, '_> {
     const CHECKS: bool = false;
+
+    fn stopped(&self) -> bool {
+        self.crew.borrow_mut().check().is_err()
+    }
 
     fn entry(&mut self, _: Form, entry: &Entry<'_>, _: &mut Log) -> ControlFlow<()> {
         while let Some(((place, other), rest)) = self.places.split_first() {
@@ -419,6 +452,12 @@ impl Visitor for Locate<'_> {
             }
             self.places = rest;
         }
-        if self.places.is_empty() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        self.entries += 1;
+        let ask = self.entries % (1 << 14) == 0;
+        if self.places.is_empty() || (ask && self.stopped()) {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        }
     }
 }

@@ -15,7 +15,7 @@ use super::check::extension;
 use super::codes::{self, Code};
 use super::entry::{Entry, Field, Form, Places, Visitor};
 use super::fast;
-use super::finding::{At, Log, quoted, text};
+use super::finding::{At, Log, TOKEN, quoted, text};
 use super::model::{Content, MOST_CHILDREN, Model, Ns};
 use super::names::{Namespaces, attributes, is_name, is_space};
 use super::source::Source;
@@ -71,6 +71,8 @@ pub fn parse<V: Visitor>(
         fast: false,
         foreign: Vec::new(),
         extensions: fast::Extensions { checks: V::CHECKS, ..Default::default() },
+        decoded: source.is_decoded(),
+        doctype: false,
     };
     let source = parser.run(source);
     (parser.document, source)
@@ -91,7 +93,16 @@ pub(super) struct Parser<'v, V: Visitor> {
     fast: bool,
     pub(super) foreign: Vec<String>,
     extensions: fast::Extensions,
+    /// The bytes were in another encoding, which a declaration may name.
+    decoded: bool,
+    /// A DOCTYPE was met.
+    doctype: bool,
 }
+
+/// Steps of a resynchronisation, in those of a file's cost.
+const RESYNC: u64 = 14;
+/// Tokens after which the visitor is asked whether to go on.
+const ASK: u32 = 4096;
 
 /// What to do after a token.
 enum Next {
@@ -105,6 +116,7 @@ impl<V: Visitor> Parser<'_, V> {
     fn run(&mut self, mut source: Source) -> Source {
         let mut buffer = Vec::new();
         loop {
+            self.log.spend(RESYNC);
             let mut reader = Reader::from_reader(source);
             let config = reader.config_mut();
             config.check_end_names = false; // checked here, against our own stack
@@ -124,7 +136,16 @@ impl<V: Visitor> Parser<'_, V> {
     /// Reads tokens until the end or a fault.
     fn tokens(&mut self, reader: &mut Reader<Source>, buffer: &mut Vec<u8>) -> Next {
         let mut after_tag = false;
+        let mut tokens = 0u32;
         loop {
+            tokens = tokens.wrapping_add(1);
+            if !self.log.spend(TOKEN) {
+                return self.abandon(reader.get_ref().at());
+            }
+            if tokens % ASK == 0 && self.visitor.stopped() {
+                self.document.stopped = true;
+                return Next::Stop;
+            }
             // behind a text quick-xml has made up its mind that markup follows
             if self.fast && after_tag && self.stack.len() == 1 && !self.root_done {
                 match self.short_cut(reader.get_mut()) {
@@ -174,8 +195,8 @@ impl<V: Visitor> Parser<'_, V> {
                 }
                 Ok(Event::Decl(declaration)) => self.declaration(&declaration, at),
                 Ok(Event::PI(pi)) => self.instruction(&pi, at),
-                Ok(Event::DocType(_)) => {
-                    self.bad(&codes::XML_DOCTYPE, at, || "a DOCTYPE; it was not read".to_owned());
+                Ok(Event::DocType(doctype)) => {
+                    self.doctype(&doctype, at);
                     Next::Go
                 }
                 Err(error) => {
@@ -239,6 +260,10 @@ impl<V: Visitor> Parser<'_, V> {
                 bare_apostrophe: bare,
             };
             self.document.entries += 1;
+            if !self.log.spend(1) {
+                self.abandon(at);
+                return Ok(ControlFlow::Break(()));
+            }
             if let Some(root) = self.stack.first_mut() {
                 root.seen[0] = 1;
             }
@@ -279,6 +304,7 @@ impl<V: Visitor> Parser<'_, V> {
                 format!("{what} in <{}>", text(name.as_bytes(), 60))
             });
         }
+        let first = self.document.form == Form::Unknown && self.stack.is_empty();
         let model = if self.root_done {
             self.bad(&codes::XML_TRAILING, at, || "an element after the root".to_owned());
             None
@@ -325,6 +351,10 @@ impl<V: Visitor> Parser<'_, V> {
             let bound = |name, ns| self.namespaces.element(name).is_some_and(|own| own.0 == ns);
             self.extensions.images = bound("image:image", Ns::Image);
             self.extensions.links = bound("xhtml:link", Ns::Xhtml);
+            if first && self.visitor.root(self.document.form).is_break() {
+                self.document.stopped = true;
+                return Next::Stop;
+            }
         }
         if empty { self.close(at) } else { Next::Go }
     }
@@ -333,16 +363,16 @@ impl<V: Visitor> Parser<'_, V> {
         let open =
             self.stack.last().and_then(|frame| self.names.get(frame.name..)).unwrap_or_default();
         if self.stack.is_empty() || open != tag {
-            let message = match self.stack.is_empty() {
+            let outside = self.stack.is_empty();
+            self.log.add(&codes::XML_MISMATCH, at, Some(self.entry.loc()), || match outside {
                 true => format!("</{}> closes nothing", text(tag.as_bytes(), 60)),
                 false => format!(
                     "</{}> where </{}> belongs",
                     text(tag.as_bytes(), 60),
                     text(open.as_bytes(), 60)
                 ),
-            };
-            self.bad(&codes::XML_MISMATCH, at, || message);
-            return if self.stack.is_empty() { Next::Go } else { Next::Recover };
+            });
+            return if outside { Next::Go } else { Next::Recover };
         }
         self.close(at)
     }
@@ -388,6 +418,7 @@ impl<V: Visitor> Parser<'_, V> {
 
     fn finish_entry(&mut self) -> Next {
         self.document.entries += 1;
+        self.log.spend(TOKEN);
         let flow = self.visitor.entry(self.document.form, &self.entry.entry(), self.log);
         self.entry.clear();
         self.text.clear();
@@ -497,11 +528,35 @@ impl<V: Visitor> Parser<'_, V> {
             && !encoding.eq_ignore_ascii_case("utf-8")
             && !encoding.eq_ignore_ascii_case("us-ascii")
         {
-            self.bad(&codes::XML_ENCODING, at, || {
-                format!("the encoding is {}", quoted(encoding.as_bytes()))
-            });
+            let message = || format!("the encoding is {}", quoted(encoding.as_bytes()));
+            match self.decoded {
+                true => self.log.tell(&codes::XML_ENCODING, at, message),
+                false => self.bad(&codes::XML_ENCODING, at, message),
+            }
         }
         Next::Go
+    }
+
+    /// A name alone is odd but harmless. With a subset, inside or outside, a document means what
+    /// only its declarations tell, and they are not read.
+    fn doctype(&mut self, doctype: &str, at: At) {
+        let misplaced = self.doctype || self.document.form != Form::Unknown;
+        let misplaced = misplaced || !self.stack.is_empty() || self.root_done;
+        self.doctype = true;
+        if !misplaced && is_name(doctype.trim_matches(is_space)) {
+            self.bad(&codes::XML_PLAIN_DOCTYPE, at, || "a DOCTYPE without a subset".to_owned());
+        } else {
+            self.bad(&codes::XML_DOCTYPE, at, || "a DOCTYPE; it was not read".to_owned());
+        }
+    }
+
+    /// The file has cost what it may.
+    fn abandon(&mut self, at: At) -> Next {
+        if let Some(message) = self.log.exhausted() {
+            self.bad(&codes::FILE_ABANDONED, at, || message);
+        }
+        self.document.stopped = true;
+        Next::Stop
     }
 
     fn instruction(&mut self, pi: &str, at: At) -> Next {

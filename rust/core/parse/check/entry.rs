@@ -1,5 +1,8 @@
 //! The checks of one file's entries: each value, host and directory, limits, dates.
 
+use std::collections::HashSet;
+
+use super::host::{Hosts, Others};
 use super::{date, hreflang, url, value};
 use crate::parse::codes;
 use crate::parse::entry::{Entry, Field, Form, NewsField};
@@ -21,13 +24,18 @@ const GRACE: i64 = 3_600_000_000;
 const DAY: i64 = 86_400_000_000;
 
 /// The state of the checks of one file.
-pub struct EntryChecks {
+pub struct EntryChecks<'a> {
     now: i64,
     /// Where the file itself is served, as far as known: origin and directory.
     own: Option<(Vec<u8>, Vec<u8>)>,
-    /// `https://host/` of the first entry as written, and its origin.
+    /// `https://host/` of the first entry as written, and its origin; where other hosts are
+    /// allowed, of the last host.
     prefix: Vec<u8>,
     origin: Option<Vec<u8>>,
+    hosts: &'a Hosts,
+    /// What an index may list, whatever its host.
+    added: &'a [String],
+    others: Others,
     entries: u64,
     news: u64,
     same: Option<Vec<u8>>,
@@ -37,9 +45,15 @@ pub struct EntryChecks {
     pub newest: Option<i64>,
 }
 
-impl EntryChecks {
-    /// `own`: the URL of the file, where it is known; `now`: microseconds since 1970.
-    pub fn new(own: Option<&str>, now: i64) -> EntryChecks {
+impl<'a> EntryChecks<'a> {
+    /// `own`: the URL of the file, where it is known; `now`: microseconds since 1970; `hosts`: those
+    /// of its URLs; `added`: what an index may list, whatever its host.
+    pub fn new(
+        own: Option<&str>,
+        now: i64,
+        hosts: &'a Hosts,
+        added: &'a [String],
+    ) -> EntryChecks<'a> {
         let own = own.and_then(|own| {
             let own = own.as_bytes();
             let path = own.iter().position(|b| b"?#".contains(b)).map_or(own, |end| &own[..end]);
@@ -51,6 +65,9 @@ impl EntryChecks {
             own,
             prefix: Vec::new(),
             origin: None,
+            hosts,
+            added,
+            others: Others::default(),
             entries: 0,
             news: 0,
             same: None,
@@ -145,34 +162,46 @@ impl EntryChecks {
                 });
             }
             let origin = url::origin(loc).unwrap_or_default();
-            match &self.origin {
-                None => {
-                    if let Some((own, _)) = self.own.as_ref().filter(|(own, _)| *own != origin) {
-                        let code = if form == Form::Index {
-                            &codes::INDEX_OTHER_HOST
-                        } else {
-                            &codes::LOC_CROSS_HOST
-                        };
-                        log.add(code, at, Some(loc), || {
-                            format!("this file is served by {}", text(own, 300))
-                        });
-                    }
-                    self.origin = Some(origin);
-                    if split.rest.starts_with(b"/") && split.userinfo.is_none() {
-                        self.prefix = loc[..loc.len() - split.rest.len() + 1].to_vec();
-                    }
+            let allowed = form != Form::Index && self.hosts.allow(&origin);
+            let known = form == Form::Index && self.added.iter().any(|url| url.as_bytes() == loc);
+            if known {
+                return; // the build was told to list it
+            }
+            let own = self.own.as_ref().map(|(own, _)| own);
+            // a list that is given names all hosts but that of the file
+            let listed = form != Form::Index && matches!(self.hosts, Hosts::List(_));
+            let wanted = match &self.origin {
+                _ if allowed || (listed && own == Some(&origin)) => None,
+                _ if listed => Some("only the host of the file and the listed ones are".to_owned()),
+                Some(first) if *first == origin => None,
+                Some(first) => Some(format!("the first URL here is on {}", text(first, 300))),
+                None => None,
+            };
+            if let Some(wanted) = wanted {
+                let code = match form {
+                    Form::Index => &codes::INDEX_OTHER_HOST,
+                    _ => &codes::LOC_OTHER_HOST,
+                };
+                self.others.add(code, origin, loc, at, || wanted);
+                return;
+            }
+            if self.origin.is_none()
+                && !allowed
+                && let Some(own) = own.filter(|own| **own != origin)
+            {
+                let code = match form {
+                    Form::Index => &codes::INDEX_OTHER_HOST,
+                    _ => &codes::LOC_CROSS_HOST,
+                };
+                log.add(code, at, Some(loc), || {
+                    format!("this file is served by {}", text(own, 300))
+                });
+            }
+            if self.origin.is_none() || allowed || listed {
+                self.origin = Some(origin);
+                if split.rest.starts_with(b"/") && split.userinfo.is_none() {
+                    self.prefix = loc[..loc.len() - split.rest.len() + 1].to_vec();
                 }
-                Some(first) if *first != origin => {
-                    let code = if form == Form::Index {
-                        &codes::INDEX_OTHER_HOST
-                    } else {
-                        &codes::LOC_OTHER_HOST
-                    };
-                    log.add(code, at, Some(loc), || {
-                        format!("the first URL here is on {}", text(first, 300))
-                    });
-                }
-                Some(_) => {}
             }
         }
         if let Some((own, directory)) = &self.own
@@ -225,20 +254,18 @@ impl EntryChecks {
         if images > 1_000 {
             log.add(&codes::IMAGE_TOO_MANY, entry.at, loc, || format!("{images} images"));
         }
-        let mut langs: Vec<&[u8]> = Vec::new();
+        let mut langs = Langs::default();
         let (mut links, mut own) = (0u64, false);
         for part in entry.parts {
             let text = entry.text(part);
             match part.field {
-                // a list of thousands of languages is wrong by its length already
-                Field::AlternateLang if langs.len() < 1_000 => {
-                    if langs.iter().any(|lang| lang.eq_ignore_ascii_case(text)) {
+                Field::AlternateLang => {
+                    if !langs.insert(text) {
                         log.add(&codes::ALTERNATE_REPEATED, part.at, loc, || {
                             format!("{} stands twice", quoted(text))
                         });
                     }
                     links += u64::from(hreflang::fault(text).is_none());
-                    langs.push(text);
                 }
                 Field::AlternateHref => own |= text == entry.loc,
                 Field::News => {
@@ -271,6 +298,7 @@ impl EntryChecks {
     /// The file is at its end: `bytes` is its size before compression.
     pub fn finish(&mut self, form: Form, bytes: u64, log: &mut Log) {
         let nowhere = At::default();
+        self.others.tell(log);
         if bytes > MOST_BYTES {
             log.add(&codes::LIMIT_BYTES, nowhere, None, || format!("{bytes} bytes"));
         }
@@ -287,11 +315,33 @@ impl EntryChecks {
     }
 }
 
+/// The languages of a page, few as a rule.
+#[derive(Default)]
+struct Langs<'t> {
+    few: Vec<&'t [u8]>,
+    many: HashSet<Vec<u8>>,
+}
+
+impl<'t> Langs<'t> {
+    /// Adds a language; false where it is there already, case aside.
+    fn insert(&mut self, lang: &'t [u8]) -> bool {
+        if self.few.iter().any(|known| known.eq_ignore_ascii_case(lang)) {
+            return false;
+        }
+        if self.few.len() < 32 {
+            self.few.push(lang);
+            return true;
+        }
+        self.many.insert(lang.to_ascii_lowercase())
+    }
+}
+
 /// Whether `loc` lies under `directory`, scheme and host compared without case.
 fn in_directory(loc: &[u8], directory: &[u8]) -> bool {
     let (Some(loc), Some(directory)) = (url::split(loc), url::split(directory)) else {
         return false;
     };
-    let path = if loc.rest.is_empty() { b"/" } else { loc.rest };
+    // an empty path is the root, a query or fragment behind it or not (RFC 3986, 6.2.3)
+    let path = if loc.rest.starts_with(b"/") { loc.rest } else { b"/" };
     path.starts_with(directory.rest)
 }

@@ -3,6 +3,7 @@
 pub mod date;
 pub mod entry;
 pub(crate) mod extension;
+pub mod host;
 pub mod hreflang;
 pub mod url;
 pub mod value;

@@ -88,6 +88,9 @@ pub fn fault(url: &[u8], known: &[u8]) -> Option<Fault> {
 
 fn authority(url: &[u8]) -> Option<Fault> {
     let Some(split) = split(url) else {
+        if let Some(scheme) = other_scheme(url) {
+            return Some((&codes::LOC_SCHEME, format!("the scheme is {}", quoted(scheme))));
+        }
         return Some((&codes::LOC_RELATIVE, format!("{} is not an absolute URL", quoted(url))));
     };
     if !split.scheme.eq_ignore_ascii_case(b"http") && !split.scheme.eq_ignore_ascii_case(b"https") {
@@ -102,6 +105,16 @@ fn authority(url: &[u8]) -> Option<Fault> {
         return Some((&codes::LOC_HOST, format!("{} has a bad port", quoted(host))));
     }
     split.userinfo.and_then(|userinfo| characters(userinfo, 0))
+}
+
+/// The scheme of a URI without `//`, such as `mailto:x` (RFC 3986, 3.1); `host:8080/x` has none.
+fn other_scheme(url: &[u8]) -> Option<&[u8]> {
+    let (scheme, rest) = url.split_at_checked(memchr::memchr(b':', url)?)?;
+    let sound = scheme.first()?.is_ascii_alphabetic()
+        && scheme.iter().all(|b| b.is_ascii_alphanumeric() || b"+-".contains(b));
+    let http = scheme.eq_ignore_ascii_case(b"http") || scheme.eq_ignore_ascii_case(b"https");
+    let port = rest.get(1).is_some_and(u8::is_ascii_digit) && !scheme.eq_ignore_ascii_case(b"tel");
+    (sound && !http && !port).then_some(scheme)
 }
 
 #[inline]
@@ -165,7 +178,13 @@ mod tests {
             ("/products/1", "loc.relative"),
             ("www.a.example/x", "loc.relative"),
             ("//a.example/", "loc.relative"),
-            ("mailto:x@a.example", "loc.relative"),
+            ("mailto:x@a.example", "loc.scheme"),
+            ("javascript:void(0)", "loc.scheme"),
+            ("data:,x", "loc.scheme"),
+            ("tel:123", "loc.scheme"),
+            ("localhost:8080/x", "loc.relative"),
+            ("a.example:8080/x", "loc.relative"),
+            ("https:/a.example/x", "loc.relative"),
             ("ftp://a.example/", "loc.scheme"),
             ("https:///x", "loc.host"),
             ("https://bücher.example/", "loc.host"),
