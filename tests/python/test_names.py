@@ -39,7 +39,8 @@ def check(folder: Path, job: Job, ended: Ended) -> None:
     found = sorted(entry["loc"] for name in shards for entry in read_shard(out / name))
     rows = [(n, at) for n, values in enumerate(job.values()) for at in range(len(values or [""]))]
     assert found == sorted(f"{SITE}/{number}/{at}" for number, at in rows)
-    manifest = json.loads((out / ".urlset/manifest.json").read_text())
+    [place] = (out / ".urlset").rglob("manifest.json")
+    manifest = json.loads(place.read_text())
     listed = [entry["path"] for kind in ("shards", "indexes") for entry in manifest[kind]]
     assert sorted(listed) == sorted(paths)
 
