@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import fcntl
 import json
-import os
 import random
 import shutil
 import subprocess
@@ -320,5 +319,5 @@ def test_hardly_anything_is_read_of_the_index(tmp_path: Path, out: Path) -> None
     broken.write_text('url\n"open\n')
     ended = build(broken, out, "--name", "b")
     assert "[publish.other_name]" in ended.err
-    assert os.listdir(out / ".urlset/b") == ["lock"]
+    assert [path.name for path in (out / ".urlset/b").iterdir()] == ["lock"]
     assert read_index(out / "a.xml")
