@@ -34,7 +34,7 @@ from pathlib import Path
 from typing import Any
 
 from .errors import PublishError
-from .folder import Folder, folder_of
+from .folder import Folder, folder_of, link_error
 from .signals import undisturbed
 from .state import (
     DEFAULT_NAME,
@@ -202,6 +202,8 @@ class Publication:
         try:
             lock = os.open(LOCK, flags, 0o666, dir_fd=folder.descriptor)
         except OSError as error:
+            if error.errno == errno.ELOOP:
+                raise link_error(path) from None
             error.filename = os.fspath(path)
             raise
         try:

@@ -85,8 +85,7 @@ def killed_everywhere(tmp_path: Path, step: int, moment: str) -> int:
     template = tmp_path / "template"
     assert build(first, template).status == 0
     out, target = tmp_path / "out", tmp_path / "feeds" / "changes.csv"
-    kills = 0
-    for at in range(1, 2_000, step):
+    for kills, at in enumerate(range(1, 2_000, step)):
         shutil.rmtree(out, ignore_errors=True)
         shutil.rmtree(target.parent, ignore_errors=True)
         shutil.copytree(template, out)
@@ -97,7 +96,6 @@ def killed_everywhere(tmp_path: Path, step: int, moment: str) -> int:
             assert kills
             return kills
         assert done.returncode == -signal.SIGKILL, done.stderr
-        kills += 1
         # a reader who takes a feed away at once, as announce does
         taken = []
         if target.exists():

@@ -32,7 +32,7 @@ def build(source: Path, out: Path, *args: object) -> Ended:
 def tree(folder: Path) -> dict[str, object]:
     """All that is in a folder, links as they are."""
     return {
-        str(path.relative_to(folder)): os.readlink(path)
+        str(path.relative_to(folder)): path.readlink()
         if path.is_symlink()
         else path.read_bytes()
         if path.is_file()
@@ -454,9 +454,7 @@ def announced(out: Path, urls: Path) -> Ended:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_damaged_announce_journals(
-    tmp_path: Path, out: Path, seed: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_damaged_announce_journals(tmp_path: Path, out: Path, seed: int) -> None:
     """Whatever an SQLite file holds, it is ``journal.damaged``, or of no importance."""
     from urlset.announce.journal import Journal
 

@@ -26,6 +26,8 @@ FORGOTTEN = 7 * 86_400.0
 
 _HASH = 16  # bytes: no two URLs of any number that fits on a disk share one
 
+#: what a damaged file ends in: the message itself may be no text
+_WRONG = (sqlite3.Error, ValueError, TypeError, OverflowError)
 #: how a rollback journal ends that names a file, which SQLite then removes: never one of ours
 _SUPER = bytes.fromhex("d9d505f920a163d7")
 
@@ -81,7 +83,7 @@ class Journal:
             ) from None
         try:
             self._start(hashlib.blake2b(self._salt + feed, digest_size=_HASH).digest())
-        except sqlite3.Error as error:
+        except _WRONG as error:
             self.close()
             raise self._damaged(error) from None
 
@@ -121,14 +123,14 @@ class Journal:
             self._db.execute(
                 "INSERT INTO accepted VALUES (?, ?, ?)", (self._run, time.time(), hashes)
             )
-        except sqlite3.Error as error:
+        except _WRONG as error:
             raise self._damaged(error) from None
 
     def finish(self) -> None:
         """All of the feed is accepted: the next run of it is a new one."""
         try:
             self._db.execute("UPDATE run SET finished = ? WHERE id = ?", (time.time(), self._run))
-        except sqlite3.Error as error:
+        except _WRONG as error:
             raise self._damaged(error) from None
 
     def _hash(self, url: str) -> bytes:
@@ -218,7 +220,7 @@ class Journal:
             self._known.execute("DROP TABLE found")
             self._known.execute("COMMIT")
 
-    def _damaged(self, error: sqlite3.Error) -> InputError:
+    def _damaged(self, error: Exception) -> InputError:
         return InputError(
             f"the journal {self.path} cannot be used: {error}; if it is damaged, remove it:"
             " URLs of the last five minutes may then be sent twice",
