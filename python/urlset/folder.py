@@ -301,7 +301,8 @@ def _named(place: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if "/" not in os.fspath(error.filename or ""):
+        # a number where a descriptor was given
+        if "/" not in str(error.filename or ""):
             error.filename = os.fspath(place)
             error.filename2 = None
         raise

@@ -170,7 +170,7 @@ class Publication:
         try:
             yield
         except OSError as error:
-            name = os.fspath(error.filename or path)
+            name = path if isinstance(error.filename, int) else error.filename or path
             why = error.strerror or str(error)
             if error.errno in (errno.ENOSPC, errno.EDQUOT):
                 raise PublishError(

@@ -88,14 +88,19 @@ def without_permission(folder: Path, option: str) -> None:
         if path.stat().st_mode & 0o005 != 0o005:
             pytest.skip(f"{path} is closed to others")
     code = (
-        "import os, sys; from urlset.cli import main; import urlset.build, urlset.publish;"
-        "os.setgid(65534); os.setuid(65534); main(sys.argv[1:])"
+        "import gettext, locale, os, sys, urlset, urlset.cli.build; from urlset.cli import main;"
+        "source, first = sys.argv[1:3]; target = first + '.csv';"
+        # all modules are loaded: those of this Python may be closed to others as well
+        f"urlset.build(source, site={SITE!r}, out=first, duplicates='drop', changes=target);"
+        "os.setgid(65534); os.setuid(65534); main(sys.argv[3:])"
     )
     for target in (closed / "x.csv", closed / "deeper/x.csv", folder / "mine.csv"):
         args = ["build", source, "--site", SITE, "--out", out, "--duplicates", "drop", option,
                 target]  # fmt: skip
         done = subprocess.run(
-            [sys.executable, "-c", code, *map(str, args)], capture_output=True, text=True
+            [sys.executable, "-c", code, source, folder / "first", *map(str, args)],
+            capture_output=True,
+            text=True,
         )
         refused(Ended(done.returncode, done.stdout, done.stderr), option, out)
     assert (folder / "mine.csv").read_text() == "mine"
