@@ -117,7 +117,7 @@ class Folder:
                 file = os.open(name, _READ, dir_fd=descriptor)
             except OSError as error:
                 if error.errno == errno.ELOOP:
-                    raise _is_link(self.path / path) from None
+                    raise link_error(self.path / path) from None
                 raise
             if not stat.S_ISREG(os.fstat(file).st_mode):
                 os.close(file)
@@ -228,7 +228,7 @@ def _step(descriptor: int, name: str, place: Path, make: bool) -> int:
     except OSError as error:
         # Linux says ENOTDIR of a link, other systems ELOOP
         if error.errno in (errno.ENOTDIR, errno.ELOOP) and _is_a_link(descriptor, name):
-            raise _is_link(place) from None
+            raise link_error(place) from None
         raise
 
 
@@ -239,7 +239,8 @@ def _is_a_link(descriptor: int, name: str) -> bool:
         return False
 
 
-def _is_link(place: Path) -> PublishError:
+def link_error(place: Path) -> PublishError:
+    """What to say of a link."""
     return PublishError(
         f"{place}: is a symbolic link, and below the output and state folders none is followed;"
         " remove it, or name another folder with --out or --state",
@@ -300,7 +301,8 @@ def _named(place: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if "/" not in os.fspath(error.filename or ""):
+        # a number where a descriptor was given
+        if "/" not in str(error.filename or ""):
             error.filename = os.fspath(place)
             error.filename2 = None
         raise

@@ -34,7 +34,7 @@ from pathlib import Path
 from typing import Any
 
 from .errors import PublishError
-from .folder import Folder, folder_of
+from .folder import Folder, folder_of, link_error
 from .signals import undisturbed
 from .state import (
     DEFAULT_NAME,
@@ -170,7 +170,7 @@ class Publication:
         try:
             yield
         except OSError as error:
-            name = os.fspath(error.filename or path)
+            name = path if isinstance(error.filename, int) else error.filename or path
             why = error.strerror or str(error)
             if error.errno in (errno.ENOSPC, errno.EDQUOT):
                 raise PublishError(
@@ -202,6 +202,8 @@ class Publication:
         try:
             lock = os.open(LOCK, flags, 0o666, dir_fd=folder.descriptor)
         except OSError as error:
+            if error.errno == errno.ELOOP:
+                raise link_error(path) from None
             error.filename = os.fspath(path)
             raise
         try:

@@ -7,10 +7,12 @@ URL. The row is synced before the run goes on, so the journal is true after a cr
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import hashlib
 import os
 import sqlite3
+import stat
 import time
 from collections.abc import Iterable
 from pathlib import Path
@@ -23,6 +25,11 @@ QUIET = 300.0
 FORGOTTEN = 7 * 86_400.0
 
 _HASH = 16  # bytes: no two URLs of any number that fits on a disk share one
+
+#: what a damaged file ends in: the message itself may be no text
+_WRONG = (sqlite3.Error, ValueError, TypeError, OverflowError)
+#: how a rollback journal ends that names a file, which SQLite then removes: never one of ours
+_SUPER = bytes.fromhex("d9d505f920a163d7")
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS run (
@@ -59,13 +66,13 @@ class Journal:
         self._run = -1
         self._known: sqlite3.Connection | None = None
         try:
+            known = self._check_files()
             if read_only:
-                known = self.path.exists()
-                where = f"{self.path.resolve().as_uri()}?mode=rw" if known else ":memory:"
+                where = f"{self.path.absolute().as_uri()}?mode=rw" if known else ":memory:"
             else:
                 folder.mkdir(parents=True, exist_ok=True)
                 self._hold(folder / f"{engine}.lock")
-                where = self.path.resolve().as_uri()
+                where = self.path.absolute().as_uri()
             self._db = sqlite3.connect(where, uri=True, isolation_level=None)
         except (OSError, sqlite3.OperationalError) as error:
             self.close()
@@ -76,7 +83,7 @@ class Journal:
             ) from None
         try:
             self._start(hashlib.blake2b(self._salt + feed, digest_size=_HASH).digest())
-        except sqlite3.Error as error:
+        except _WRONG as error:
             self.close()
             raise self._damaged(error) from None
 
@@ -116,18 +123,42 @@ class Journal:
             self._db.execute(
                 "INSERT INTO accepted VALUES (?, ?, ?)", (self._run, time.time(), hashes)
             )
-        except sqlite3.Error as error:
+        except _WRONG as error:
             raise self._damaged(error) from None
 
     def finish(self) -> None:
         """All of the feed is accepted: the next run of it is a new one."""
-        self._db.execute("UPDATE run SET finished = ? WHERE id = ?", (time.time(), self._run))
+        try:
+            self._db.execute("UPDATE run SET finished = ? WHERE id = ?", (time.time(), self._run))
+        except _WRONG as error:
+            raise self._damaged(error) from None
 
     def _hash(self, url: str) -> bytes:
         return hashlib.blake2b(url.encode(), digest_size=_HASH, key=self._salt).digest()
 
+    def _check_files(self) -> bool:
+        """Whether there is a journal.
+
+        Raises:
+            OSError: it is none: no link is followed here, and nothing but a regular file opened.
+        """
+        if self.path.parent.is_symlink():
+            raise OSError(errno.ELOOP, "its folder is a symbolic link", str(self.path.parent))
+        for suffix in ("", "-journal", "-wal", "-shm"):
+            path = self.path.with_name(self.path.name + suffix)
+            if os.path.lexists(path) and not stat.S_ISREG(path.lstat().st_mode):
+                raise OSError(errno.EINVAL, "is no regular file; remove it", str(path))
+        rollback = self.path.with_name(f"{self.path.name}-journal")
+        if rollback.exists():
+            with rollback.open("rb") as file:
+                file.seek(max(0, rollback.stat().st_size - len(_SUPER)))
+                if file.read() == _SUPER:
+                    raise OSError(errno.EINVAL, "its rollback journal names a file; remove it")
+        return self.path.exists()
+
     def _hold(self, path: Path) -> None:
-        self._lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+        self._lock = os.open(path, flags, 0o666)
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -189,7 +220,7 @@ class Journal:
             self._known.execute("DROP TABLE found")
             self._known.execute("COMMIT")
 
-    def _damaged(self, error: sqlite3.Error) -> InputError:
+    def _damaged(self, error: Exception) -> InputError:
         return InputError(
             f"the journal {self.path} cannot be used: {error}; if it is damaged, remove it:"
             " URLs of the last five minutes may then be sent twice",

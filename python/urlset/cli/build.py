@@ -129,7 +129,7 @@ def _run(
             run.run(inputs, given, config, on_progress)
     except BaseException:
         # the error that came first is the one to tell
-        if (run.report.error or {}).get("code") != "config.json":
+        if (run.report.error or {}).get("code") not in ("config.json", "output.json"):
             with suppress(PublishError):
                 _write_json(run.report, json_path)
         raise
