@@ -19,8 +19,8 @@ from .errors import DataError, Error, PublishError, RejectLimitError
 from .feed import deliver_feed, recover_feed, stage_feed
 from .gzip import encoder
 from .index import Sitemap, render_indexes
-from .names import check_files, splits_index, taken, taken_by
-from .publish import VERSION, Publication, inside, untouched
+from .names import check_files, check_targets, splits_index, taken, taken_by
+from .publish import VERSION, Publication, files_of, inside, untouched
 from .report import Report, Shard, engine_warnings, warnings_of
 from .source import Feed, Source, feeds, must_not_be_read
 from .toml import SetTable, load, make_sets
@@ -166,6 +166,8 @@ class Build:
             recovered = {"publish.recovered": int(publication.recovered)}
             recovered["changes.recovered"] = int(recover_feed(publication) is not None)
             self.report.warnings += warnings_of({c: n for c, n in recovered.items() if n})
+            targets = {"changes": options.changes, "rejects": options.rejects}
+            check_targets(targets, out, publication.state, files_of(manifest or {}))
             live = self._live(manifest, out, _fingerprint(sets))
             started = time.monotonic()
             self._taken = taken([table.options for table in sets], _index_of_sets(sets))
