@@ -115,7 +115,8 @@ def check_targets(
         inside = real.relative_to(out.resolve()) if real.is_relative_to(out.resolve()) else None
         if real in own or (inside is not None and inside.as_posix() in known):
             raise ConfigError(
-                f"{option}: {os.fspath(target)!r} is a file of the set or of its state; write it elsewhere",
+                f"{option}: {os.fspath(target)!r} is a file of the set or of its state; write it"
+                " elsewhere",
                 code=f"config.{option}",
             )
 
