@@ -21,7 +21,7 @@ from .feed import deliver_feeds, stage_feed
 from .folder import Folder, inside
 from .gzip import encoder
 from .index import Sitemap, render_indexes
-from .names import check_files, splits_index, taken, taken_by
+from .names import check_files, check_targets, splits_index, taken, taken_by
 from .outfile import check_writable, must_be_local
 from .publish import LIVE, Publication
 from .report import (
@@ -34,7 +34,7 @@ from .report import (
     warnings_of,
 )
 from .source import Feed, Source, feeds, must_not_be_read
-from .state import DEFAULT_NAME, REJECTS, VERSION, check_state_name
+from .state import DEFAULT_NAME, REJECTS, VERSION, check_state_name, files_of
 from .toml import SetTable, load, make_sets
 
 if TYPE_CHECKING:
@@ -187,6 +187,8 @@ class Build:
             if options.changes is None or options.dry_run:
                 recovered["changes.waiting"] = len(publication.feeds)
             self.report.warnings += warnings_of({c: n for c, n in recovered.items() if n})
+            targets = {"changes": options.changes, "rejects": options.rejects}
+            check_targets(targets, out, publication.state, files_of(manifest or {}))
             live = self._live(manifest, publication, _fingerprint(sets))
             started = time.monotonic()
             self._taken = taken([table.options for table in sets], _index_of_sets(sets))

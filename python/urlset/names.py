@@ -10,16 +10,21 @@ core gives a value another name where its files would meet those of a stem in :f
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .errors import ConfigError, PublishError
+from .publish import JOURNAL, LOCK, MANIFEST
 
 if TYPE_CHECKING:
     from .config import Options
 
+#: what the state folder holds between two builds
+STATE_FILES = (MANIFEST, JOURNAL, LOCK)
 #: what a file of the stem ``owner`` is called, without ``.xml``
 FILE_OF = re.compile(
     r"(?P<owner>.+)-(?:[0-9]{5,}|index-[0-9]+|[0-9a-f]{16}-[0-9a-f]{16})", re.DOTALL
@@ -82,6 +87,38 @@ def taken_by(stems: Iterable[str]) -> list[str]:
         owner = owner_of(stem)
         names += [stem] if owner is None else [stem, owner]
     return names
+
+
+def check_targets(
+    targets: Mapping[str, str | os.PathLike[str] | None],
+    out: Path,
+    state: Path,
+    files: Iterable[str],
+) -> None:
+    """What a build writes beside the set takes the place of no file of the set or of the state.
+
+    Args:
+        targets: by option where it is written, if anywhere.
+        out: the output folder.
+        state: the folder of the state.
+        files: the paths that are live.
+
+    Raises:
+        ConfigError: ``config.{option}``, where it would.
+    """
+    known = {*files} if any(targets.values()) else set()
+    own = {state.resolve() / name for name in STATE_FILES}
+    for option, target in targets.items():
+        if target is None:
+            continue
+        real = Path(target).resolve()
+        inside = real.relative_to(out.resolve()) if real.is_relative_to(out.resolve()) else None
+        if real in own or (inside is not None and inside.as_posix() in known):
+            raise ConfigError(
+                f"{option}: {os.fspath(target)!r} is a file of the set or of its state; write it"
+                " elsewhere",
+                code=f"config.{option}",
+            )
 
 
 def check_files(shards: Iterable[tuple[str, str]], indexes: Iterable[str]) -> None:

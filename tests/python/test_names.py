@@ -139,3 +139,22 @@ def test_a_host_that_is_called_as_a_file(tmp_path: Path) -> None:
     assert ended.status == 3 and ended.err.count("\n") == 1, ended
     assert "[output.same_name]" in ended.err
     assert not list((tmp_path / "out").glob("*.xml*"))
+
+
+@pytest.mark.parametrize("option", ["--rejects", "--changes"])
+@pytest.mark.parametrize(
+    "target", ["sitemap.xml", "sitemap-00001.xml.gz", "../out/sitemap.xml", ".urlset/manifest.json"]
+)
+def test_nothing_is_written_over_the_live_set(tmp_path: Path, option: str, target: str) -> None:
+    """A target of the build that is a file of the former one."""
+    (tmp_path / "c.csv").write_text(f"url\n{SITE}/1\nx:\n")
+    args = ["build", "c.csv", "--site", SITE, "--out", "out", "--duplicates", "drop"]
+    args += ["--max-rejects", "5"]
+    assert urlset(*args, cwd=tmp_path).status == 0
+    out = tmp_path / "out"
+    before = {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
+    ended = urlset(*args, option, f"out/{target}", cwd=tmp_path)
+    assert ended.status == 2 and ended.err.count("\n") == 1, ended
+    assert f"[config.{option[2:]}]" in ended.err
+    after = {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
+    assert after == before
