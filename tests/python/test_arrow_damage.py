@@ -521,9 +521,9 @@ def test_blocks_that_are_named_many_times(tmp_path: Path, out: Path) -> None:
     footer = len(whole) - 10 - int.from_bytes(whole[-10:-6], "little")
     starts = [m.start() for m in re.finditer(re.escape(whole[8:12]), bytes(whole[:footer]))]
     places = [whole.index(start.to_bytes(8, "little"), footer) for start in starts[1:21]]
-    first = whole[places[0] : places[0] + 24]
+    last = whole[places[-1] : places[-1] + 24]
     for at in places:
-        whole[at : at + 24] = first
+        whole[at : at + 24] = last
     path.write_bytes(whole)
     report = package.build(path, site=SITE, out=out, duplicates="drop")
     assert report.rows == 40 and report.urls == 2
