@@ -17,6 +17,8 @@ from pathlib import Path
 
 import polars as pl
 import pyarrow as pa
+import pyarrow.dataset as pads
+import pyarrow.feather
 import pytest
 import urlset as package
 from conftest import SITE, read_set
@@ -431,7 +433,7 @@ def test_an_error_without_a_word(out: Path) -> None:
 
 def test_deep_types(out: Path) -> None:
     deep = pa.string()
-    for _ in range(3_000):
+    for _ in range(200):
         deep = pa.struct([("a", deep)])
     table = pa.schema([("url", pa.string()), ("deep", deep)]).empty_table()
     assert "nested deeper" in str(error_of(Passed(table), out))
@@ -512,25 +514,45 @@ def test_sizes_that_only_the_file_claims(tmp_path: Path, out: Path) -> None:
 def test_blocks_that_are_named_many_times(tmp_path: Path, out: Path) -> None:
     """A directory that names one batch again and again makes no more rows than the file has."""
     path = tmp_path / "again.arrow"
-    whole = bytearray(ipc(pa.table({"url": [f"/{n}" for n in range(40)]}), stream=False))
-    # the blocks of the directory: three words each, from the first batch on
+    whole = bytearray(ipc(pa.table({"url": [f"/{n:02}" for n in range(40)]}), stream=False))
     reader = pa.ipc.open_file(pa.py_buffer(bytes(whole)))
     assert reader.num_record_batches == 20
+    # the blocks of the directory, three words each, begin with the places of the messages
     footer = len(whole) - 10 - int.from_bytes(whole[-10:-6], "little")
     starts = [m.start() for m in re.finditer(re.escape(whole[8:12]), bytes(whole[:footer]))]
-    first, second, *_ = starts[1:]
-    at = whole.index(first.to_bytes(8, "little"), footer)
-    assert int.from_bytes(whole[at + 24 : at + 32], "little") == second
-    for n in range(1, 20):
-        whole[at + 24 * n : at + 24 * n + 8] = first.to_bytes(8, "little")
+    places = [whole.index(start.to_bytes(8, "little"), footer) for start in starts[1:21]]
+    last = whole[places[-1] : places[-1] + 24]
+    for at in places:
+        whole[at : at + 24] = last
     path.write_bytes(whole)
     report = package.build(path, site=SITE, out=out, duplicates="drop")
     assert report.rows == 40 and report.urls == 2
-    big = (1 << 20).to_bytes(8, "little")
-    for n in range(20):
-        whole[at + 24 * n + 16 : at + 24 * n + 24] = big
+    for at in places:
+        whole[at + 16 : at + 24] = (1 << 20).to_bytes(8, "little")
     path.write_bytes(whole)
-    assert "not in the file" in str(error_of(path, out))
+    assert "not in the file" in str(error_of(path, out / "other"))
+
+
+def test_a_dataset_of_files(tmp_path: Path, out: Path) -> None:
+    for number, country in enumerate(("de", "fr")):
+        folder = tmp_path / f"country={country}"
+        folder.mkdir()
+        table = pa.table({"number": [number], "slug": [f"s-{number}"], "other": [b"x"]})
+        pa.feather.write_feather(table, folder / "a.arrow", compression="zstd")
+    table = pa.table({"number": pa.array([7], pa.int32())})  # other types, and a column less
+    pa.feather.write_feather(table, tmp_path / "country=fr" / "b.arrow")
+    fields = [("number", pa.int64()), ("slug", pa.string()), ("country", pa.string())]
+    kind = pads.partitioning(pa.schema(fields[2:]), flavor="hive")
+    data = pads.dataset(tmp_path, format="ipc", partitioning=kind, schema=pa.schema(fields))
+    options = {"site": SITE, "max_rejects": 1}
+    report = package.build(data, out=out, loc_template=f"{SITE}/{{country}}/{{number}}", **options)  # type: ignore[arg-type]
+    assert report.urls == 3
+    assert {entry["loc"] for entry in read_set(out)} == {
+        f"{SITE}/de/0", f"{SITE}/fr/1", f"{SITE}/fr/7",
+    }  # fmt: skip
+    narrow = data.filter(pads.field("number") > 0)
+    report = package.build(narrow, out=out / "narrow", loc_template=f"{SITE}/{{number}}", **options)  # type: ignore[arg-type]
+    assert report.urls == 2
 
 
 def test_a_file_that_shrinks_is_no_crash(tmp_path: Path, out: Path) -> None:
