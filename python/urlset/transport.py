@@ -91,7 +91,7 @@ class Budget:
         return max(0.0, self._deadline - time.monotonic())
 
     def wait(self, timeout: float | None) -> float:
-        """How long the next operation on a socket may take, in seconds.
+        """How long the next operation on a socket may take, in seconds, more than 0.
 
         Raises:
             ExceededError: the deadline is over, or too little came in the last window.
@@ -105,7 +105,7 @@ class Budget:
             self._start_window()
         # a little more: when a socket gives up, the clock must be past the limit
         left = min(self._deadline, self._window_end) - now + 0.01
-        return left if timeout is None else min(timeout, left)
+        return left if timeout is None else min(max(timeout, 0.001), left)
 
     def count(self, size: int) -> None:
         """Counts bytes that were received.
@@ -174,7 +174,6 @@ def _errors(timeout: type[Exception], failed: type[Exception]) -> Iterator[None]
     try:
         yield
     except TimeoutError:
-        _active.budget.wait(None)  # where the budget is the reason, say so
         raise timeout("timed out") from None
     except OSError as error:
         raise failed(str(error)) from error
@@ -187,19 +186,28 @@ class Stream(httpcore.NetworkStream):
         self._sock = sock
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        budget = _active.budget
         with _errors(httpcore.ReadTimeout, httpcore.ReadError):
-            self._sock.settimeout(budget.wait(timeout))
-            data = self._sock.recv(max_bytes)
-        budget.count(len(data))
+            data = self._repeat(lambda: self._sock.recv(max_bytes), timeout)
+        _active.budget.count(len(data))
         return data
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
         rest = memoryview(buffer)
         with _errors(httpcore.WriteTimeout, httpcore.WriteError):
             while rest:
-                self._sock.settimeout(_active.budget.wait(timeout))
-                rest = rest[self._sock.send(rest) :]
+                rest = rest[self._repeat(lambda: self._sock.send(rest), timeout) :]  # noqa: B023
+
+    def _repeat(self, step: Callable[[], _Result], timeout: float | None) -> _Result:
+        """The result of ``step``, which the budget may interrupt sooner than the timeout."""
+        end = math.inf if timeout is None else time.monotonic() + timeout
+        while True:
+            self._sock.settimeout(_active.budget.wait(end - time.monotonic()))
+            try:
+                return step()
+            except TimeoutError:
+                _active.budget.wait(None)  # where the budget is the reason, say so
+                if time.monotonic() >= end:
+                    raise
 
     def close(self) -> None:
         self._sock.close()
@@ -334,7 +342,7 @@ class Backend(httpcore.NetworkBackend):
                 with _errors(httpcore.ConnectTimeout, httpcore.ConnectError):
                     sock = socket.socket(family, kind, protocol)
                     try:
-                        sock.settimeout(max(0.001, budget.wait(end - time.monotonic())))
+                        sock.settimeout(budget.wait(end - time.monotonic()))
                         sock.connect(address)
                         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                     except BaseException:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import contextlib
 import gzip
+import re
 import socket
 import threading
-import time
 import zlib
 from collections.abc import Callable
 from typing import Self
@@ -71,12 +71,14 @@ class HostileServer:
     """Serves ``pages``: bytes, which are sent as they should be, or behaviours.
 
     Attributes:
+        default: for all other paths; 404 where there is none.
         asked: the path of each request, in order.
         connections: how many were accepted, whether or not they sent a request.
     """
 
     def __init__(self) -> None:
         self.pages: dict[str, bytes | Behaviour] = {}
+        self.default: bytes | Behaviour | None = None
         self.asked: list[str] = []
         self.connections = 0
         self.stopped = threading.Event()
@@ -120,11 +122,16 @@ class HostileServer:
                     if not data:
                         return
                     head += data
+                head, _, sent = head.partition(b"\r\n\r\n")
+                length = re.search(rb"(?i)content-length: *([0-9]+)", head)
+                left = (int(length[1]) if length else 0) - len(sent)
+                while left > 0 and (data := sock.recv(65_536)):
+                    left -= len(data)
                 line = head.split(b"\r\n", 1)[0].split(b" ")
                 path = line[1].decode("latin-1")
                 self.asked.append(path)
                 connection = Connection(self, sock, path, head)
-                page = self.pages.get(path.partition("?")[0])
+                page = self.pages.get(path.partition("?")[0], self.default)
                 if page is None:
                     connection.answer(b"", "Connection: close", status="404 Not Found")
                 elif isinstance(page, bytes):
@@ -317,13 +324,3 @@ WRONG: dict[str, Behaviour] = {
     "type-junk": body(b"\xff\xfe<\x00", 'Content-Type: text/xml; charset="\xff'),
     "cookies": body(b"no", *(f"Set-Cookie: a{n}={'b' * 200}; Domain=\xff" for n in range(200))),
 }  # fmt: skip
-
-
-def wait_until(condition: Callable[[], bool], seconds: float = 5.0) -> bool:
-    """Whether ``condition`` holds before the time is over."""
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        if condition():
-            return True
-        time.sleep(0.01)
-    return condition()

@@ -271,7 +271,8 @@ class Http:
         self._open()
         with self._lock:
             self.requests += 1
-        result = within(self.timeout, lambda: self._once(request), self.stop)
+        # the exchange ends by itself; this is for an interrupt, and for a resolver that hangs
+        result = within(self.timeout + 1.0, lambda: self._once(request), self.stop)
         if result is not None:
             return result
         if self.stop.is_set():
@@ -310,9 +311,11 @@ class Http:
 
         assert self._client is not None  # noqa: S101 - opened by _exchange
         host = urlsplit(request.url).netloc
+        late = _Failure(f"{host} did not answer within {self.timeout:g} s")
+        budget = Budget(self.timeout, WIRE_LIMIT)
         try:
             with (
-                Budget(self.timeout, WIRE_LIMIT),
+                budget,
                 self._client.stream(
                     request.method, request.url, headers=request.headers, content=request.body
                 ) as response,
@@ -320,14 +323,16 @@ class Http:
                 headers = {name.lower(): value for name, value in response.headers.items()}
                 clock = _clock(headers.get("date"))
                 body, cut = bytearray(), False
-                for chunk in response.iter_raw():
-                    body += chunk
-                    if len(body) > ANSWER_LIMIT:
-                        cut = True
-                        break
+                try:
+                    for chunk in response.iter_raw():
+                        body += chunk
+                        if cut := len(body) > ANSWER_LIMIT:
+                            break
+                except ExceededError:  # the status has come, and it may be all that is asked for
+                    cut = True
                 return Answer(response.status_code, headers, bytes(body[:ANSWER_LIMIT]), cut, clock)
         except ExceededError as error:
-            return _Failure(f"the answer of {host} is {error}")
+            return late if not budget.left() else _Failure(f"{host} sent {error}")
         except PrivateError:
             return _Failure(f"{host} has a private address", final=True)
         except ConfigError as error:
@@ -335,7 +340,7 @@ class Http:
         except httpx.ConnectTimeout:
             return _Failure(f"no connection to {host} within {self.timeout:g} s")
         except httpx.TimeoutException:
-            return _Failure(f"{host} did not answer within {self.timeout:g} s")
+            return late
         except httpx.ProxyError as error:
             return _Failure(f"the proxy refused to reach {host}: {self._short(error)}", final=True)
         except httpx.ConnectError as error:
