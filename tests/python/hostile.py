@@ -157,7 +157,8 @@ FLOODS = {
         ),
         "</urlset>",
     ),
-    "empty videos": Flood(EXTENDED + f"<url><loc>{PAGE}</loc>", "<video:video/>", "</url></urlset>"),
+    "empty videos": Flood(EXTENDED + f"<url><loc>{PAGE}</loc>", "<video:video/>",
+        "</url></urlset>"),
     "empty images": Flood(EXTENDED, entry("<image:image/>" * 900), "</urlset>"),
     "links of one entry": Flood(
         EXTENDED + f"<url><loc>{PAGE}</loc>", LINK.format("de"), "</url></urlset>"
@@ -204,7 +205,8 @@ FLOODS = {
         INDEX, f"<sitemap><loc>{PAGE}.xml</loc></sitemap>", "</sitemapindex>"
     ),
     "an index of ampersands": Flood(INDEX, "&"),
-    "news": Flood(EXTENDED, entry("<news:news><news:title>x</news:title></news:news>"), "</urlset>"),
+    "news": Flood(EXTENDED, entry("<news:news><news:title>x</news:title></news:news>"),
+        "</urlset>"),
     # lists of URLs
     "lines of one character": Flood(f"{PAGE}\n", "x\n", suffix=".txt.gz"),
     "empty lines": Flood(f"{PAGE}\n", "\n", suffix=".txt.gz"),
@@ -215,7 +217,8 @@ FLOODS = {
     "one line": Flood("", f"{PAGE}\n", suffix=".txt.gz"),
     "short lines": Flood("", "http://a.b\n", suffix=".txt.gz"),
     "lines that are no UTF-8": Flood(f"{PAGE}\n", "\udcff\n", suffix=".txt.gz"),
-    "lines in UTF-16": Flood("\udcff\udcfe", "h\0t\0t\0p\0:\0/\0/\0a\0.\0b\0\n\0", suffix=".txt.gz"),
+    "lines in UTF-16": Flood("\udcff\udcfe", "h\0t\0t\0p\0:\0/\0/\0a\0.\0b\0\n\0",
+        suffix=".txt.gz"),
     # gzip
     "empty members": Flood(HEAD, "", members=True),
     "members of one byte": Flood(HEAD, " ", members=True),

@@ -21,19 +21,23 @@ Random = random.Random
 CELLS: dict[str, Callable[[Random], Any]] = {
     "changed": lambda r: r.choice(
         ["2024", "2024-05", "2024-05-06", "2024-05-06T07:08Z", "2024-05-06T07:08:09.5+02:00",
-         "06.05.2024", "", None, "2019-02-29", "1714980000", (TODAY - timedelta(hours=1)).isoformat(),
+         "06.05.2024", "", None, "2019-02-29", "1714980000",
+         (TODAY - timedelta(hours=1)).isoformat(),
          f"{TODAY:%Y-%m-%d}", "0001-01-01", "20240506"]
     ),
     "freq": lambda r: r.choice(["daily", " Weekly", "never", "", None, "sometimes"]),
     "prio": lambda r: r.choice(["0.5", "1", "0", "1.0", "0,5", "", None, "2", "0.123456", "1e-1"]),
     "image": lambda r: r.choice(
-        [f"{SITE}/i {r.random()}.jpg", "https://cdn.example/ü.png", "", None, "x.png", "//a.example/x",
+        [f"{SITE}/i {r.random()}.jpg", "https://cdn.example/ü.png", "", None, "x.png",
+        "//a.example/x",
          '["https://cdn.example/1.png", "https://cdn.example/2.png"]']
     ),
     "de": lambda r: r.choice([f"{SITE}/de/{r.random()}", "/de", "", None, "https://de.example/x"]),
     "fr": lambda r: r.choice([f"{SITE}/fr/{r.random()}", "", None]),
     "brand": lambda r: r.choice(["a", "b", "ü x", "B", "", None]),
-    "title": lambda r: r.choice(["A title", "x" * 90, "x" * 101, "x" * 3_000, "<b>&amp;</b>", "", None]),
+    "title": lambda r: r.choice(
+        ["A title", "x" * 90, "x" * 101, "x" * 3_000, "<b>&amp;</b>", "", None]
+    ),
     "text": lambda r: r.choice(["About it", "x" * 2_048, "x" * 2_049, "y\x01z", "", None]),
     "media": lambda r: r.choice([f"{SITE}/v.mp4", "https://cdn.example/v.mp4", "", None]),
     "number": lambda r: r.choice(["0", "1", "5", "28800", "28801", "x", "", None, "3.5"]),
@@ -48,7 +52,9 @@ CLEAN: dict[str, Callable[[Random], Any]] = {
     "changed": lambda r: r.choice(["2024", "2024-05", "2024-05-06T07:08Z", "2024-05-06", "", None]),
     "freq": lambda r: r.choice(["daily", "never", "", None]),
     "prio": lambda r: r.choice(["0.5", "1", "0", "", None, "0.123456"]),
-    "image": lambda r: r.choice([f"{SITE}/i {r.random()}.jpg", "https://cdn.example/ü.png", "", None]),
+    "image": lambda r: r.choice(
+        [f"{SITE}/i {r.random()}.jpg", "https://cdn.example/ü.png", "", None]
+    ),
     "de": lambda r: f"{SITE}/de/{r.random()}",
     "fr": lambda r: f"{SITE}/fr/{r.random()}",
     "title": lambda r: r.choice(["A title", "x" * 90, "x" * 101, "<b>&amp;</b>", "it's"]),

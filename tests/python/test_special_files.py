@@ -14,7 +14,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-import urlset
 
 NS = "http://www.sitemaps.org/schemas/sitemap/0.9"
 HOST = "https://www.shop.example"

@@ -144,7 +144,7 @@ impl<V: Visitor> Parser<'_, V> {
             if !self.log.spend(TOKEN) {
                 return self.abandon(reader.get_ref().at());
             }
-            if tokens % ASK == 0 && self.visitor.stopped() {
+            if tokens.is_multiple_of(ASK) && self.visitor.stopped() {
                 self.document.stopped = true;
                 return Next::Stop;
             }
