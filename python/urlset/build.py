@@ -553,7 +553,8 @@ def _allowed(sets: list[SetTable]) -> dict[str, Any]:
         if table.options.hosts == "any":
             said["hosts"] = "any"
         elif table.options.hosts != "same":
-            hosts |= set(host_list(f"{table.options.hosts},{urlsplit(table.options.site).netloc}"))
+            own = urlsplit(table.options.site).netloc
+            hosts |= set(host_list(f"{table.options.hosts},{own}") or ())
     if hosts:
         said.setdefault("hosts", sorted(hosts))
     added = [_core.address(url) for table in sets[:1] for url in table.options.add_sitemap]

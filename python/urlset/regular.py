@@ -17,7 +17,7 @@ def read_bytes(path: Path, most: int) -> bytes:
         OSError: it cannot be read, is no regular file, or is larger.
     """
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
-    with open(descriptor, "rb") as file:
+    with os.fdopen(descriptor, "rb") as file:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             raise OSError(f"{path}: not a regular file")
         data = file.read(most + 1)

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import zlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -48,7 +49,7 @@ class Flood:
         zipper = zlib.compressobj(9, zlib.DEFLATED, 31)
         many = max(1, (1 << 20) // len(block))
         with path.open("wb") as file:
-            file.write(zipper.compress(self.head.encode()))
+            file.write(zipper.compress(self.head.encode(errors="surrogateescape")))
             for _ in range(times // many):
                 file.write(zipper.compress(block * many))
             file.write(zipper.compress(block * (times % many)))
@@ -71,12 +72,15 @@ class Ended:
 
 
 def urlset(*arguments: str | Path, folder: Path) -> Ended:
-    """Runs the command in a process of its own, and waits for it; its output goes to ``folder``."""
+    """Runs the command in a process of its own."""
     code = "from urlset.cli import main; main()"
+    return run([sys.executable, "-c", code, *arguments], folder=folder)
+
+
+def run(command: Sequence[str | Path], *, folder: Path) -> Ended:
+    """Runs a process and waits for it; what it says goes to a file in ``folder`` first."""
     with (folder / "said").open("w+b") as said:
-        child = subprocess.Popen(
-            [sys.executable, "-c", code, *map(str, arguments)], stdout=said, stderr=said
-        )
+        child = subprocess.Popen(command, stdout=said, stderr=said)
         _, status, used = os.wait4(child.pid, 0)
         child.returncode = os.waitstatus_to_exitcode(status)
         said.seek(0)
@@ -153,7 +157,8 @@ FLOODS = {
         ),
         "</urlset>",
     ),
-    "empty videos": Flood(EXTENDED + f"<url><loc>{PAGE}</loc>", "<video:video/>", "</url></urlset>"),
+    "empty videos": Flood(EXTENDED + f"<url><loc>{PAGE}</loc>", "<video:video/>",
+        "</url></urlset>"),
     "empty images": Flood(EXTENDED, entry("<image:image/>" * 900), "</urlset>"),
     "links of one entry": Flood(
         EXTENDED + f"<url><loc>{PAGE}</loc>", LINK.format("de"), "</url></urlset>"
@@ -200,7 +205,8 @@ FLOODS = {
         INDEX, f"<sitemap><loc>{PAGE}.xml</loc></sitemap>", "</sitemapindex>"
     ),
     "an index of ampersands": Flood(INDEX, "&"),
-    "news": Flood(EXTENDED, entry("<news:news><news:title>x</news:title></news:news>"), "</urlset>"),
+    "news": Flood(EXTENDED, entry("<news:news><news:title>x</news:title></news:news>"),
+        "</urlset>"),
     # lists of URLs
     "lines of one character": Flood(f"{PAGE}\n", "x\n", suffix=".txt.gz"),
     "empty lines": Flood(f"{PAGE}\n", "\n", suffix=".txt.gz"),
@@ -211,7 +217,8 @@ FLOODS = {
     "one line": Flood("", f"{PAGE}\n", suffix=".txt.gz"),
     "short lines": Flood("", "http://a.b\n", suffix=".txt.gz"),
     "lines that are no UTF-8": Flood(f"{PAGE}\n", "\udcff\n", suffix=".txt.gz"),
-    "lines in UTF-16": Flood("", f"{PAGE}\n", suffix=".txt.gz"),
+    "lines in UTF-16": Flood("\udcff\udcfe", "h\0t\0t\0p\0:\0/\0/\0a\0.\0b\0\n\0",
+        suffix=".txt.gz"),
     # gzip
     "empty members": Flood(HEAD, "", members=True),
     "members of one byte": Flood(HEAD, " ", members=True),

@@ -19,21 +19,25 @@ TODAY = datetime.now(UTC).replace(microsecond=0)
 Random = random.Random
 #: each a value of a cell, often legal
 CELLS: dict[str, Callable[[Random], Any]] = {
-    "lastmod": lambda r: r.choice(
+    "changed": lambda r: r.choice(
         ["2024", "2024-05", "2024-05-06", "2024-05-06T07:08Z", "2024-05-06T07:08:09.5+02:00",
-         "06.05.2024", "", None, "2019-02-29", "1714980000", (TODAY - timedelta(hours=1)).isoformat(),
+         "06.05.2024", "", None, "2019-02-29", "1714980000",
+         (TODAY - timedelta(hours=1)).isoformat(),
          f"{TODAY:%Y-%m-%d}", "0001-01-01", "20240506"]
     ),
-    "changefreq": lambda r: r.choice(["daily", " Weekly", "never", "", None, "sometimes"]),
-    "priority": lambda r: r.choice(["0.5", "1", "0", "1.0", "0,5", "", None, "2", "0.123456", "1e-1"]),
+    "freq": lambda r: r.choice(["daily", " Weekly", "never", "", None, "sometimes"]),
+    "prio": lambda r: r.choice(["0.5", "1", "0", "1.0", "0,5", "", None, "2", "0.123456", "1e-1"]),
     "image": lambda r: r.choice(
-        [f"{SITE}/i {r.random()}.jpg", "https://cdn.example/ü.png", "", None, "x.png", "//a.example/x",
+        [f"{SITE}/i {r.random()}.jpg", "https://cdn.example/ü.png", "", None, "x.png",
+        "//a.example/x",
          '["https://cdn.example/1.png", "https://cdn.example/2.png"]']
     ),
     "de": lambda r: r.choice([f"{SITE}/de/{r.random()}", "/de", "", None, "https://de.example/x"]),
     "fr": lambda r: r.choice([f"{SITE}/fr/{r.random()}", "", None]),
     "brand": lambda r: r.choice(["a", "b", "ü x", "B", "", None]),
-    "title": lambda r: r.choice(["A title", "x" * 90, "x" * 101, "x" * 3_000, "<b>&amp;</b>", "", None]),
+    "title": lambda r: r.choice(
+        ["A title", "x" * 90, "x" * 101, "x" * 3_000, "<b>&amp;</b>", "", None]
+    ),
     "text": lambda r: r.choice(["About it", "x" * 2_048, "x" * 2_049, "y\x01z", "", None]),
     "media": lambda r: r.choice([f"{SITE}/v.mp4", "https://cdn.example/v.mp4", "", None]),
     "number": lambda r: r.choice(["0", "1", "5", "28800", "28801", "x", "", None, "3.5"]),
@@ -45,10 +49,12 @@ CELLS: dict[str, Callable[[Random], Any]] = {
 
 #: the same, as a build takes them without a word
 CLEAN: dict[str, Callable[[Random], Any]] = {
-    "lastmod": lambda r: r.choice(["2024", "2024-05", "2024-05-06T07:08Z", "2024-05-06", "", None]),
-    "changefreq": lambda r: r.choice(["daily", "never", "", None]),
-    "priority": lambda r: r.choice(["0.5", "1", "0", "", None, "0.123456"]),
-    "image": lambda r: r.choice([f"{SITE}/i {r.random()}.jpg", "https://cdn.example/ü.png", "", None]),
+    "changed": lambda r: r.choice(["2024", "2024-05", "2024-05-06T07:08Z", "2024-05-06", "", None]),
+    "freq": lambda r: r.choice(["daily", "never", "", None]),
+    "prio": lambda r: r.choice(["0.5", "1", "0", "", None, "0.123456"]),
+    "image": lambda r: r.choice(
+        [f"{SITE}/i {r.random()}.jpg", "https://cdn.example/ü.png", "", None]
+    ),
     "de": lambda r: f"{SITE}/de/{r.random()}",
     "fr": lambda r: f"{SITE}/fr/{r.random()}",
     "title": lambda r: r.choice(["A title", "x" * 90, "x" * 101, "<b>&amp;</b>", "it's"]),
@@ -59,13 +65,16 @@ CLEAN: dict[str, Callable[[Random], Any]] = {
 }  # fmt: skip
 
 
-def url(random: Random, number: int) -> str:
-    tail = random.choice(
-        ["", "?a=1&b=2", "?q=ü", "/a b", "'s", "#top", "/%C3%BC", "//x", "/../y", "?u=[1]", "<>",
-         "/" + "x" * 1_100, "/" + "x" * 2_040, ";v=1", "/:a@b", "?"]
-    )  # fmt: skip
+TAILS = [
+    "?a=1&b=2", "?q=ü", "/a b", "'s", "#top", "/%C3%BC", "//x", "/../y", "?u=[1]", "<>",
+    "/" + "x" * 1_100, "/" + "x" * 2_040, ";v=1", "/:a@b", "?",
+]  # fmt: skip
+
+
+def url(random: Random, number: int, tails: list[str], abroad: float) -> str:
+    tail = random.choice(tails)
     start = random.choice(["/", "/", "/p/", f"{SITE}/", f"{SITE}/p/", SITE.upper() + "/"])
-    if random.random() < 0.1:
+    if random.random() < abroad:
         start = random.choice([f"https://{random.choice(HOSTS)}/", "http://www.shop.example/"])
     if random.random() < 0.01:
         return random.choice([SITE, f"{SITE}?a=1", f"{SITE}#x", f"{SITE}/", "/"])
@@ -75,10 +84,11 @@ def url(random: Random, number: int) -> str:
 def catalog(random: Random) -> list[dict[str, Any]]:
     size = random.choice([1, 3, 12, 40, 200])
     odd, clean = random.random() < 0.7, random.random() < 0.7
+    tails, abroad = random.sample(TAILS, 3), random.choice([0, 0.1])
     cells = CELLS | CLEAN if clean else CELLS
     rows = []
     for number in range(size):
-        row = {"loc": url(random, number) if odd else f"{SITE}/p/{number}"}
+        row = {"loc": url(random, number, tails, abroad) if odd else f"{SITE}/p/{number}"}
         row |= {name: cell(random) for name, cell in cells.items()}
         rows.append(row)
     return rows + random.choices(rows, k=random.choice([0, 0, 1, size]))
@@ -89,8 +99,7 @@ def options(random: Random) -> dict[str, Any]:
         return values if random.random() < share else {}
 
     chosen: dict[str, Any] = {"max_rejects": "100%", "max_shrink": "100%"}
-    mapped = {"lastmod", "changefreq", "priority"}
-    chosen |= {name: name for name in mapped if random.random() < 0.4}
+    chosen |= some(0.4, lastmod="changed") | some(0.1, priority="prio", changefreq="freq")
     chosen |= some(0.25, image=("image",))
     chosen |= some(0.25, alternate=("de=de", "fr=fr"), lang=random.choice(["en", "de-CH"]))
     if "alternate" in chosen:
@@ -128,7 +137,9 @@ def options(random: Random) -> dict[str, Any]:
     chosen |= some(0.1, index_lastmod="changed")
     chosen |= some(0.1, timezone="Europe/Berlin")
     chosen |= some(0.3, verify_staged=True)
-    if not {"image", "alternate", "video", "news", "lastmod", "priority", "changefreq"} & set(chosen):
+    if not {"image", "alternate", "video", "news", "lastmod", "priority", "changefreq"} & set(
+        chosen
+    ):
         chosen |= some(0.3, output="text")
     return chosen
 

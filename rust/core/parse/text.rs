@@ -32,7 +32,7 @@ pub fn parse<V: Visitor>(mut source: Source, visitor: &mut V, log: &mut Log) -> 
             document.stopped = true;
             break;
         }
-        if number % ASK == 0 && visitor.stopped() {
+        if number.is_multiple_of(ASK) && visitor.stopped() {
             document.stopped = true;
             break;
         }

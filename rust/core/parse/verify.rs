@@ -453,7 +453,7 @@ impl Visitor for Locate<'_, '_, '_> {
             self.places = rest;
         }
         self.entries += 1;
-        let ask = self.entries % (1 << 14) == 0;
+        let ask = self.entries.is_multiple_of(1 << 14);
         if self.places.is_empty() || (ask && self.stopped()) {
             ControlFlow::Break(())
         } else {

@@ -101,6 +101,8 @@ pub(super) struct Parser<'v, V: Visitor> {
 
 /// Steps of a resynchronisation, in those of a file's cost.
 const RESYNC: u64 = 14;
+/// Steps of an entry beside its tokens, where the short cut does not take it.
+const ENTRY: u64 = 8;
 /// Tokens after which the visitor is asked whether to go on.
 const ASK: u32 = 4096;
 
@@ -142,7 +144,7 @@ impl<V: Visitor> Parser<'_, V> {
             if !self.log.spend(TOKEN) {
                 return self.abandon(reader.get_ref().at());
             }
-            if tokens % ASK == 0 && self.visitor.stopped() {
+            if tokens.is_multiple_of(ASK) && self.visitor.stopped() {
                 self.document.stopped = true;
                 return Next::Stop;
             }
@@ -418,7 +420,7 @@ impl<V: Visitor> Parser<'_, V> {
 
     fn finish_entry(&mut self) -> Next {
         self.document.entries += 1;
-        self.log.spend(TOKEN);
+        self.log.spend(ENTRY);
         let flow = self.visitor.entry(self.document.form, &self.entry.entry(), self.log);
         self.entry.clear();
         self.text.clear();
