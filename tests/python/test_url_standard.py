@@ -73,7 +73,12 @@ def cells(count: int, seed: int) -> list[str]:
         kind = rng.random()
         tail = "".join(rng.choices(PIECES, k=rng.randrange(7)))
         if kind < 0.25:  # a sound host and an odd path
-            cell = rng.choice(["https://", "http://"]) + "www.shop.example" + rng.choice("/\\?#") + tail
+            cell = (
+                rng.choice(["https://", "http://"])
+                + "www.shop.example"
+                + rng.choice("/\\?#")
+                + tail
+            )
         elif kind < 0.5:  # a path
             cell = "/" + tail
         elif kind < 0.8:  # an odd host
@@ -89,7 +94,9 @@ def cells(count: int, seed: int) -> list[str]:
         else:  # any characters, of a Unicode that all know: Ada and ICU4X differ in its version
             points = (rng.choice([rng.randrange(0x80), rng.randrange(0x3000), rng.randrange(0x110000)])
                       for _ in range(rng.randrange(1, 12)))  # fmt: skip
-            text = "".join(c for c in map(chr, points) if unicodedata.category(c) not in ("Cn", "Cs"))
+            text = "".join(
+                c for c in map(chr, points) if unicodedata.category(c) not in ("Cn", "Cs")
+            )
             cell = rng.choice(["https://a.example/", "https://", "/", "https://a", ""]) + text
         made.append(rng.choice(ENDS) + cell + rng.choice(ENDS))
     return made
