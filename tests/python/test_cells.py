@@ -172,10 +172,10 @@ def test_constants_are_checked_at_the_start(tag: str, value: str, out: Path) -> 
 
 
 NO_HOSTS = [
-    "-example.com", "example-.com", "a.-b.example", "256.256.256.256", "1.2.3.4.5", "1.2.3", "127.1",
-    "0x7f.1", "1.2.3.0x4", "2130706433", "0177.0.0.1", "a.1", "xn--a", "xn--a.example", "a..example",
-    ".a.example", "a.example..", "a" * 64 + ".example", "abcdefg." * 31 + "abcdef", "a b.example",
-    "a%62.example", "[::g]", "[1.2.3.4]", "a!b.example",
+    "-example.com", "example-.com", "a.-b.example", "256.256.256.256", "1.2.3.4.5", "1.2.3",
+    "127.1", "0x7f.1", "1.2.3.0x4", "2130706433", "0177.0.0.1", "a.1", "xn--a", "xn--a.example",
+    "a..example", ".a.example", "a.example..", "a" * 64 + ".example", "abcdefg." * 31 + "abcdef",
+    "a b.example", "a%62.example", "[::g]", "[1.2.3.4]", "a!b.example",
 ]  # fmt: skip
 NAMED = [
     "a_b.example", "_dmarc.example", "a_.example", "localhost", "a--b.example", "3com.example",
@@ -200,8 +200,12 @@ def test_hosts_that_cannot_exist(out: Path, tmp_path: Path) -> None:
     assert {row["code"] for row in rejects(out)} == {"loc.host"}
     for host in NO_HOSTS:
         assert "loc.host" in verified(tmp_path / "v", f"https://{host}/path"), host
-        for option in ({"site": f"https://{host}"}, {"sitemap_url": f"https://{host}/s/"},
-                       {"add_sitemap": f"https://{host}/s.xml"}, {"hosts": f"b.example,{host}"}):  # fmt: skip
+        for option in (
+            {"site": f"https://{host}"},
+            {"sitemap_url": f"https://{host}/s/"},
+            {"add_sitemap": f"https://{host}/s.xml"},
+            {"hosts": f"b.example,{host}"},
+        ):
             with pytest.raises(ConfigError):
                 build({"url": ["/a"]}, out, **option)
 
@@ -217,16 +221,21 @@ def test_hosts_that_can(out: Path, tmp_path: Path) -> None:
 
 
 def test_an_empty_port_says_nothing(out: Path, tmp_path: Path) -> None:
-    build({"url": ["https://www.shop.example:/a", "/b"]}, out, site="https://www.shop.example:/",
-          sitemap_url="https://www.shop.example:", add_sitemap=["https://b.example:/s.xml"])  # fmt: skip
+    build(
+        {"url": ["https://www.shop.example:/a", "/b"]},
+        out,
+        site="https://www.shop.example:/",
+        sitemap_url="https://www.shop.example:",
+        add_sitemap=["https://b.example:/s.xml"],
+    )
     assert "<loc>https://b.example/s.xml</loc>" in (out / "sitemap.xml").read_text()
     assert "loc.host" not in verified(tmp_path / "v", "https://a.example:/path")
 
 
 def test_what_is_counted_of_urls(out: Path) -> None:
     cells = [
-        "/1", "/2?a=1&b=2", "/3?a=1&amp;b=2", "/4?a=1&#38;b", "/5?a&lt;b", "/6#top", "/7\\8", "/9?\\",
-        f"{SITE}\\10", "https://www.shop.example/ü?a=1&amp;b",
+        "/1", "/2?a=1&b=2", "/3?a=1&amp;b=2", "/4?a=1&#38;b", "/5?a&lt;b", "/6#top",
+        "/7\\8", "/9?\\", f"{SITE}\\10", "https://www.shop.example/ü?a=1&amp;b",
     ]  # fmt: skip
     report = build({"url": cells}, out)
     assert notes(report) == {"loc.entity": 4, "loc.fragment": 2, "loc.backslash": 2}
@@ -276,7 +285,8 @@ def test_of_many_urls_a_sample_is_looked_at(out: Path, tmp_path: Path) -> None:
     ("dates", "told"),
     [
         (["2026-11-20"] * 30, True), (["2026-11-20"] * 29 + ["2026-11-21"], False),
-        (["2026-11-20"] * 29 + [None], False), ([None] * 30, False), (["2026-11-20"] * 10, True), (["2026-11-20"] * 9, False),
+        (["2026-11-20"] * 29 + [None], False), ([None] * 30, False),
+        (["2026-11-20"] * 10, True), (["2026-11-20"] * 9, False),
         (["2026-11-20T10:00:00Z", "2026-11-20T11:00:00+01:00"] * 15, True),
         (["2026-11-20", "2026-11-20T00:00:00Z"] * 15, False),
     ],
