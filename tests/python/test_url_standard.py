@@ -54,8 +54,8 @@ HOSTS = [
     "a|b", "a^b", "a`b", "a{b}", "localhost", "", "💩.example", "☃.example", "ß", "ΒΌΛΟΣ.gr",
     "βόλος.gr", "a" * 63 + ".example", "a" * 64 + ".example", "ab." * 84 + "c", "ab." * 85 + "c",
     "İ.example", "ǆ.example", "⅓.example", "a⁄b.example", "a／b.example", "a？b.example",
-    "a＃b.example", "a＠b.example", "a：80.example", "a％41.example", "\u0660.example", "א1.example",
-    "1א.example", "\u0301a.example", "a.\u0301", "㋿.example", "Ⓐ.example",
+    "a＃b.example", "a＠b.example", "a：80.example", "a％41.example", "\u0660.example",
+    "א1.example", "1א.example", "\u0301a.example", "a.\u0301", "㋿.example", "Ⓐ.example",
 ]  # fmt: skip
 PORTS = [
     ":", ":80", ":443", ":0443", ":8080", ":0", ":65535", ":65536", ":99999999999", ":+80", ":8a",
