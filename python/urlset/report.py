@@ -112,18 +112,18 @@ NOTES = {
     " Yandex counts",
     "loc.outside_folder": "URLs are outside the folder of the sitemaps: fine if robots.txt or"
     " Search Console names the index, else serve the files higher up (--sitemap-url)",
-    "loc.fragment": "URLs have a fragment (#...): crawlers take them for the page without it; leave it"
-    " out",
+    "loc.fragment": "URLs have a fragment (#...): crawlers take them for the page without it; leave"
+    " it out",
     "loc.entity": "URLs hold a character reference of XML or HTML such as &amp;: their source is"
-    " escaped twice, and crawlers would ask for &amp;; unescape it there (urlset escapes by itself)",
+    " escaped twice, and crawlers would ask for &amp;; unescape it there (urlset escapes them)",
     "loc.backslash": "URLs have a backslash: it was written as the slash that browsers and crawlers"
     " take it for; correct the source",
     "loc.site_path": "URLs begin with /: they were joined to the host of --site, without its path"
     " (RFC 3986)",
-    "loc.variant": "pages stand here with several URLs that differ only in case or in a slash at the"
-    " end (exact up to 25,000 URLs, beyond that counted in a sample); list the canonical one",
-    "lastmod.same": "URLs all have the same lastmod: search engines distrust one date on all; map the"
-    " column that says when each page changed, or leave lastmod out",
+    "loc.variant": "pages stand here with several URLs that differ only in case or in a slash at"
+    " the end (exact up to 25,000 URLs, beyond that counted in a sample); list the canonical one",
+    "lastmod.same": "URLs all have the same lastmod: search engines distrust one date on all; map"
+    " the column that says when each page changed, or leave lastmod out",
     "lastmod.invalid": "values of lastmod make no sense and were left out"
     " (--on-bad-field reject rejects their rows)",
     "changefreq.invalid": "values of changefreq are none of the seven and were left out"

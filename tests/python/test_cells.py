@@ -81,7 +81,16 @@ def test_numbers_are_no_urls(out: Path) -> None:
 
 
 def test_relative_urls_are_joined_where_that_is_asked_for(out: Path, tmp_path: Path) -> None:
-    cells = ["a/b", "../../a", "?q=1", "//www.shop.example/c", "#d", "/e", "https:", "www.x.example"]
+    cells = [
+        "a/b",
+        "../../a",
+        "?q=1",
+        "//www.shop.example/c",
+        "#d",
+        "/e",
+        "https:",
+        "www.x.example",
+    ]
     base = f"{SITE}/x/y/z"
     report = build({"url": cells}, out, site=base, relative_urls=True)
     assert locs(out) == [
@@ -136,7 +145,9 @@ FIELDS: dict[str, tuple[dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize("field", FIELDS)
-@pytest.mark.parametrize("cell", ["N/A", "null", "www.shop.example/i.jpg", "//b.example/i", "i.jpg"])
+@pytest.mark.parametrize(
+    "cell", ["N/A", "null", "www.shop.example/i.jpg", "//b.example/i", "i.jpg"]
+)
 def test_the_other_addresses_of_a_row_follow_the_same_rule(
     field: str, cell: str, out: Path
 ) -> None:
@@ -161,10 +172,10 @@ def test_constants_are_checked_at_the_start(tag: str, value: str, out: Path) -> 
 
 
 NO_HOSTS = [
-    "-example.com", "example-.com", "a.-b.example", "256.256.256.256", "1.2.3.4.5", "1.2.3", "127.1",
-    "0x7f.1", "1.2.3.0x4", "2130706433", "0177.0.0.1", "a.1", "xn--a", "xn--a.example", "a..example",
-    ".a.example", "a.example..", "a" * 64 + ".example", "abcdefg." * 31 + "abcdef", "a b.example",
-    "a%62.example", "[::g]", "[1.2.3.4]", "a!b.example",
+    "-example.com", "example-.com", "a.-b.example", "256.256.256.256", "1.2.3.4.5", "1.2.3",
+    "127.1", "0x7f.1", "1.2.3.0x4", "2130706433", "0177.0.0.1", "a.1", "xn--a", "xn--a.example",
+    "a..example", ".a.example", "a.example..", "a" * 64 + ".example", "abcdefg." * 31 + "abcdef",
+    "a b.example", "a%62.example", "[::g]", "[1.2.3.4]", "a!b.example",
 ]  # fmt: skip
 NAMED = [
     "a_b.example", "_dmarc.example", "a_.example", "localhost", "a--b.example", "3com.example",
@@ -189,8 +200,12 @@ def test_hosts_that_cannot_exist(out: Path, tmp_path: Path) -> None:
     assert {row["code"] for row in rejects(out)} == {"loc.host"}
     for host in NO_HOSTS:
         assert "loc.host" in verified(tmp_path / "v", f"https://{host}/path"), host
-        for option in ({"site": f"https://{host}"}, {"sitemap_url": f"https://{host}/s/"},
-                       {"add_sitemap": f"https://{host}/s.xml"}, {"hosts": f"b.example,{host}"}):  # fmt: skip
+        for option in (
+            {"site": f"https://{host}"},
+            {"sitemap_url": f"https://{host}/s/"},
+            {"add_sitemap": f"https://{host}/s.xml"},
+            {"hosts": f"b.example,{host}"},
+        ):
             with pytest.raises(ConfigError):
                 build({"url": ["/a"]}, out, **option)
 
@@ -206,16 +221,21 @@ def test_hosts_that_can(out: Path, tmp_path: Path) -> None:
 
 
 def test_an_empty_port_says_nothing(out: Path, tmp_path: Path) -> None:
-    build({"url": ["https://www.shop.example:/a", "/b"]}, out, site="https://www.shop.example:/",
-          sitemap_url="https://www.shop.example:", add_sitemap=["https://b.example:/s.xml"])  # fmt: skip
+    build(
+        {"url": ["https://www.shop.example:/a", "/b"]},
+        out,
+        site="https://www.shop.example:/",
+        sitemap_url="https://www.shop.example:",
+        add_sitemap=["https://b.example:/s.xml"],
+    )
     assert "<loc>https://b.example/s.xml</loc>" in (out / "sitemap.xml").read_text()
     assert "loc.host" not in verified(tmp_path / "v", "https://a.example:/path")
 
 
 def test_what_is_counted_of_urls(out: Path) -> None:
     cells = [
-        "/1", "/2?a=1&b=2", "/3?a=1&amp;b=2", "/4?a=1&#38;b", "/5?a&lt;b", "/6#top", "/7\\8", "/9?\\",
-        f"{SITE}\\10", "https://www.shop.example/ü?a=1&amp;b",
+        "/1", "/2?a=1&b=2", "/3?a=1&amp;b=2", "/4?a=1&#38;b", "/5?a&lt;b", "/6#top",
+        "/7\\8", "/9?\\", f"{SITE}\\10", "https://www.shop.example/ü?a=1&amp;b",
     ]  # fmt: skip
     report = build({"url": cells}, out)
     assert notes(report) == {"loc.entity": 4, "loc.fragment": 2, "loc.backslash": 2}
@@ -237,7 +257,9 @@ def test_what_is_counted_of_urls(out: Path) -> None:
         (["/ab", "/a/b"], 0), (["/%c3%bc", "/%C3%BC", "/ü"], 1), (["/a?", "/a"], 0),
     ],
 )  # fmt: skip
-@pytest.mark.parametrize("options", [{}, {"output": "text"}, {"duplicates": "drop"}, {"sort": True}])
+@pytest.mark.parametrize(
+    "options", [{}, {"output": "text"}, {"duplicates": "drop"}, {"sort": True}]
+)
 def test_urls_that_are_nearly_the_same(
     cells: list[str], count: int, options: dict[str, Any], out: Path
 ) -> None:
@@ -263,7 +285,8 @@ def test_of_many_urls_a_sample_is_looked_at(out: Path, tmp_path: Path) -> None:
     ("dates", "told"),
     [
         (["2026-11-20"] * 30, True), (["2026-11-20"] * 29 + ["2026-11-21"], False),
-        (["2026-11-20"] * 29 + [None], False), ([None] * 30, False), (["2026-11-20"], False),
+        (["2026-11-20"] * 29 + [None], False), ([None] * 30, False),
+        (["2026-11-20"] * 10, True), (["2026-11-20"] * 9, False),
         (["2026-11-20T10:00:00Z", "2026-11-20T11:00:00+01:00"] * 15, True),
         (["2026-11-20", "2026-11-20T00:00:00Z"] * 15, False),
     ],

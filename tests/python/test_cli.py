@@ -257,7 +257,7 @@ def test_every_option_is_a_key_of_toml(catalog: Path, out: Path) -> None:
         "priority": "=0.5", "timezone": "UTC", "max_urls": 10, "max_bytes": 50_000,
         "max_sitemaps": 3, "output": "xml", "gzip": False, "level": "fast",
         "add_sitemap": [f"{SITE}/more.xml"], "where": [f"url!={SITE}/5"], "hosts": "any",
-        "strict_urls": True, "on_invalid": "fail", "on_bad_field": "reject", "max_rejects": "2%",
+        "strict_urls": True, "relative_urls": True, "on_invalid": "fail", "on_bad_field": "reject", "max_rejects": "2%",
         "rejects": "r.csv", "duplicates": "drop", "max_shrink": "90%", "format": "csv",
         "delimiter": ",", "encoding": "utf-8", "max_cell": 1000, "threads": 2, "dry_run": False,
         "loc_template": None,

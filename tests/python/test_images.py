@@ -40,7 +40,8 @@ def test_the_real_catalog(out: Path, schema) -> None:
     [
         ("https://cdn.example/a.jpg", [f"{CDN}/a.jpg"], 0),
         ("/a.jpg", [f"{SITE}/a.jpg"], 0),
-        ("//cdn.example/a b&c.jpg", [f"{CDN}/a%20b&c.jpg"], 0),
+        ("//cdn.example/a b&c.jpg", [], 1),
+        ("https://cdn.example/a b&c.jpg", [f"{CDN}/a%20b&c.jpg"], 0),
         ("", [], 0),
         ("   ", [], 0),
         ("ftp://cdn.example/a.jpg", [], 1),
@@ -68,7 +69,12 @@ def test_cells(out: Path, schema, cell: str, images: list[str], bad: int) -> Non
 
 
 def test_the_same_from_csv(tmp_path: Path, schema) -> None:
-    cells = ['["/a.jpg","/b\\n.jpg"]', "/c.jpg|/d.jpg||/c.jpg", '["/e ""f"".jpg"]', "x|ftp://a.b/c"]
+    cells = [
+        '["/a.jpg","/b\\n.jpg"]',
+        "/c.jpg|/d.jpg||/c.jpg",
+        '["/e ""f"".jpg"]',
+        "/x|ftp://a.b/c",
+    ]
     with (tmp_path / "c.csv").open("w", newline="") as file:
         csv.writer(file).writerows([("url", "i"), *((f"/{n}", c) for n, c in enumerate(cells))])
     table = pa.table({"url": [f"/{n}" for n in range(4)], "i": cells})

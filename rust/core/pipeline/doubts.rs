@@ -5,6 +5,9 @@ use crate::render::lastmod::Order;
 use crate::variants::Variants;
 use crate::write::manifest::Outcome;
 
+/// Fewer URLs may well have changed at one time; `verify` has the same number.
+const SAME_FROM: u64 = 10;
+
 /// Whether all entries have one lastmod.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Same {
@@ -41,7 +44,7 @@ pub(super) fn note_doubts(outcome: &mut Outcome, variants: &Variants, lastmod: &
     if alike > 0 {
         outcome.notes.insert("loc.variant", alike);
     }
-    if matches!(lastmod, Same::All(_)) && outcome.urls > 1 {
+    if matches!(lastmod, Same::All(_)) && outcome.urls >= SAME_FROM {
         outcome.notes.insert("lastmod.same", outcome.urls);
     }
 }
