@@ -105,8 +105,8 @@ NOTES = {
     " Yandex counts",
     "loc.outside_folder": "URLs are outside the folder of the sitemaps: fine if robots.txt or"
     " Search Console names the index, else serve the files higher up (--sitemap-url)",
-    "lastmod.invalid": "values of lastmod make no sense and were left out"
-    " (--on-bad-field reject rejects their rows)",
+    "lastmod.invalid": "values of lastmod make no sense and were left out (--on-bad-field reject"
+    " rejects their rows; integers since 1970 need --lastmod-epoch)",
     "changefreq.invalid": "values of changefreq are none of the seven and were left out"
     " (--on-bad-field reject rejects their rows)",
     "priority.invalid": "values of priority are not from 0.0 to 1.0 and were left out"

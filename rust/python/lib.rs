@@ -12,7 +12,7 @@ mod _core {
     use super::*;
 
     #[pymodule_export]
-    use super::run::{Progress, Seen, address, build, choose, digest, look, preview};
+    use super::run::{Progress, Seen, address, build, choose, digest, look, preview, recognise};
 
     #[pymodule_export]
     use super::parse::{Stream, diff_stream, finding_codes, peek, read_stream, trim, verify_files};

@@ -8,9 +8,13 @@ pub mod csv;
 pub mod decode;
 mod groups;
 pub mod json;
+pub mod kind;
+pub mod label;
+pub mod lines;
 pub mod parquet;
 mod positioned;
 pub mod scan;
+pub mod unpack;
 pub mod value;
 
 use crate::error::Result;
