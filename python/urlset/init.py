@@ -24,7 +24,8 @@ LOC_NAMES = ("loc", "url", "link", "product_url", "canonical_url")
 def columns_of(feed: Feed, options: Options) -> list[str]:
     """The columns of an input."""
     if feed.stream is None:
-        return _core.look(json.dumps(options.core_json()), feed.name, feed.format)
+        config = json.dumps(options.core_json())
+        return _core.look(config, feed.name, feed.format, feed.begun)
     import pyarrow as pa
 
     return list(pa.RecordBatchReader.from_stream(feed.stream).schema.names)
@@ -72,7 +73,7 @@ def look(path: str, options: Options) -> tuple[dict[str, Any], Options]:
     relaxed = replace(options, hosts="any")
     [feed, *_] = feeds([path], relaxed)
     config = json.dumps(relaxed.core_json())
-    seen: dict[str, Any] = json.loads(_core.preview(config, feed.name, feed.format, feed.stream, 3))
+    seen: dict[str, Any] = json.loads(_core.preview(config, feed.name, feed.format, feed.handle, 3))
     return seen, options
 
 

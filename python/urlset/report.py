@@ -155,6 +155,20 @@ def warnings_of(notes: dict[str, int]) -> list[Warning]:
     return [Warning(code, count, message_of(code)) for code, count in sorted(notes.items())]
 
 
+#: names that a message lists at most
+MOST_NAMES = 10
+
+
+def skipped_warnings(names: list[str]) -> list[Warning]:
+    """The files of a folder that are no data."""
+    if not names:
+        return []
+    listed = ", ".join(names[:MOST_NAMES])
+    more = f" and {len(names) - MOST_NAMES:,} more" if len(names) > MOST_NAMES else ""
+    message = f"files in the folder of the input are no data and were skipped: {listed}{more}"
+    return [Warning("input.skipped", len(names), message)]
+
+
 #: indexes of one site that Google's Search Console takes (PROTOCOL section 2)
 MAX_GOOGLE_INDEXES = 500
 

@@ -8,6 +8,7 @@ import click
 
 from ..config import Options, make_options
 from ..init import init as write_toml
+from .signals import stoppable
 
 
 @click.command(
@@ -25,7 +26,7 @@ then look at urlset.toml, and: urlset build
 @click.option("--loc", metavar="COL", help="Column of the URL.")
 @click.option("--loc-template", metavar="TEXT", help="Or a template of columns.")
 @click.option("--out", metavar="DIR", default="sitemaps", help="The folder to publish to.")
-@click.option("--format", type=click.Choice(["csv", "parquet", "arrow", "jsonl"]))
+@click.option("--format", type=click.Choice(["csv", "parquet", "arrow", "jsonl", "lines"]))
 @click.option("--delimiter", metavar="CHAR", help="Delimiter of CSV, or 'tab'.")
 @click.option("--encoding", metavar="NAME", help="Encoding of CSV.")
 @click.option(
@@ -38,5 +39,7 @@ def init(input: str, target: Path, out: str, force: bool, **given: str | None) -
     options = make_options(
         Options(), {key: value for key, value in given.items() if value is not None}, where="init"
     )
-    click.echo(write_toml(input, target, options, out=out, force=force), nl=False)
+    with stoppable():
+        text = write_toml(input, target, options, out=out, force=force)
+    click.echo(text, nl=False)
     click.echo(f"\nwritten to {target}; next: urlset build", err=True)
