@@ -9,6 +9,9 @@ MASK = "***"
 #: shorter values are no secrets, and stand in many texts by chance
 SHORTEST = 4
 
+#: keys of a query that say where a store is
+PUBLIC = {"region", "scheme", "endpoint_override", "retry_limit_seconds"}
+
 
 def shown(uri: str) -> str:
     """``uri`` without what may be secret: what stands before the host, its query, its fragment.
@@ -36,8 +39,9 @@ def secrets_of(uri: str) -> list[str]:
     place, query = _parted(uri.partition("://")[2])
     user = place.partition("/")[0].rpartition("@")[0]
     secrets = {query[1:], user, *user.split(":", 1)}
-    secrets |= {value for _, value in parse_qsl(query[1:])}
-    secrets |= {part.partition("=")[2] for part in query[1:].split("&")}
+    secrets |= {value for key, value in parse_qsl(query[1:]) if key not in PUBLIC}
+    parts = [part.partition("=") for part in query[1:].split("&")]
+    secrets |= {value for key, _, value in parts if key not in PUBLIC}
     secrets |= {unquote(secret) for secret in secrets}
     return sorted((s for s in secrets if len(s) >= SHORTEST), key=len, reverse=True)
 

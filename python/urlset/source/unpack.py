@@ -46,6 +46,16 @@ class Stream(io.RawIOBase):
     def readable(self) -> bool:
         return True
 
+    def read(self, size: int = -1) -> bytes:
+        """``size`` bytes, fewer only at the end: Arrow takes a short read for a cut."""
+        if size < 0:
+            return self.readall()
+        parts: list[bytes] = []
+        while size > 0 and (part := super().read(size)):
+            parts.append(part)
+            size -= len(part)
+        return b"".join(parts)
+
     def readinto(self, buffer: WriteableBuffer) -> int:
         view = memoryview(buffer).cast("B")
         data = self._head[: len(view)]
