@@ -14,6 +14,7 @@ from . import _core
 from .config import Options
 from .errors import ConfigError
 from .source import Feed, feeds
+from .source.sample import sample
 
 #: a site for the look alone, where the user has not named one
 NO_SITE = "https://www.shop.example"
@@ -158,10 +159,11 @@ def init(
     """
     if target.exists() and not force:
         raise ConfigError(f"{target} is there already (--force replaces it)", code="config.exists")
-    seen, chosen = look(path, options)
-    site = options.site or site_of(seen["urls"]) or NO_SITE
-    if site != chosen.site:
-        seen, _ = look(path, replace(chosen, site=site))
+    with sample(path) as beginning:
+        seen, chosen = look(beginning, options)
+        site = options.site or site_of(seen["urls"]) or NO_SITE
+        if site != chosen.site:
+            seen, _ = look(beginning, replace(chosen, site=site))
     if path != "-" and "://" not in path:  # a urlset.toml names files from where it stands
         path = os.path.relpath(path, target.parent)
     text = render(path, seen, chosen, site, out)

@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tarfile
 import zipfile
+import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -84,22 +85,15 @@ def test_packed_files_of_several_parts_and_cut_ones(
 
 
 def test_an_xz_file_cannot_ask_for_any_memory(tmp_path: Path, out: Path) -> None:
-    """A window of 1.5 GB, which the file asks for and does not need."""
-    filters = [{"id": lzma.FILTER_LZMA2, "preset": 0, "dict_size": 1536 << 20}]
-    packer = lzma.LZMACompressor(filters=[{"id": lzma.FILTER_LZMA2, "preset": 0}])
-    small = packer.compress(CSV.encode()) + packer.flush()
-    assert filters
-    # the size of the window stands in the header of the block, behind which is its CRC
-    import zlib
-
-    at = small.index(b"\x21\x01", 12)
-    block = 12
-    size = (small[block] + 1) * 4
-    head = bytearray(small[block : block + size])
-    head[at - block + 2] = 39  # 3 GiB
+    """A window of 3 GiB, which the file asks for and does not need."""
+    packed = lzma.compress(CSV.encode(), filters=[{"id": lzma.FILTER_LZMA2, "preset": 0}])
+    # the header of the block comes after 12 bytes; in it the window, and at its end a CRC
+    size = (packed[12] + 1) * 4
+    head = bytearray(packed[12 : 12 + size])
+    head[head.index(b"\x21\x01") + 2] = 39
     head[-4:] = zlib.crc32(bytes(head[:-4])).to_bytes(4, "little")
     for name in ("c.csv.xz", "c.jsonl.xz"):
-        (tmp_path / name).write_bytes(small[:block] + bytes(head) + small[block + size :])
+        (tmp_path / name).write_bytes(packed[:12] + bytes(head) + packed[12 + size :])
         ended = urlset("build", tmp_path / name, "--site", SITE, "--out", out)
         assert (ended.status, ended.err.count("\n")) == (3, 1), ended
         assert "[input.damaged]" in ended.err
@@ -342,7 +336,7 @@ def test_two_spellings_of_one_column_are_ambiguous(tmp_path: Path, out: Path) ->
 def test_encodings_by_the_names_of_python(tmp_path: Path, out: Path, label: str) -> None:
     """The same text, encoded by Python under that name."""
     text = "é"
-    for candidate in ("é", "я", "日", "中", "한", "ก"):
+    for candidate in ("é", "日", "я", "한", "ก"):
         try:
             candidate.encode(label)
         except UnicodeEncodeError:

@@ -158,5 +158,10 @@ def _may_be_data(file: Path, options: Options) -> bool:
         found = format_of(str(file), head, options, whole=whole)
     except InputError:
         return False
+    other = file.name.lower().endswith(OTHER_ENDINGS)
+    if options.format is not None:
+        texts = ("csv", "lines")
+        same = found in texts if options.format in texts else found == options.format
+        return same and not (other and found in texts)
     # Spark names JSON Lines .json
-    return found != "csv" or not file.name.lower().endswith(OTHER_ENDINGS)
+    return found != "csv" or not other

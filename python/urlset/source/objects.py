@@ -76,6 +76,10 @@ def _from_pyarrow(source: Any, name: str, options: Options) -> Any:
             return scan(source, name, options)
     if isinstance(source, pads.Scanner):
         return Feed(name, "arrow", source.to_reader())
+    if isinstance(source, pa.Array):
+        raise ConfigError(
+            f"{name} gives no rows: pass pyarrow.table({{'loc': array}})", code="config.input"
+        )
     if isinstance(source, pa.RecordBatch):
         source = pa.Table.from_batches([source])
     if isinstance(source, pa.Table):

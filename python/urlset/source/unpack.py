@@ -85,25 +85,30 @@ class _Xz(io.RawIOBase):
 
     def readinto(self, buffer: WriteableBuffer) -> int:
         view = memoryview(buffer).cast("B")
-        while True:
-            data = b""
+        try:
+            data = self._next(len(view))
+        except lzma.LZMAError as error:
+            raise ValueError(f"cannot be unpacked ({error}); make it anew") from None
+        view[: len(data)] = data
+        return len(data)
+
+    def _next(self, size: int) -> bytes:
+        """Up to ``size`` bytes, none at the end only."""
+        data = b""
+        while not data:
+            packed = b""
             if self._from.eof:
                 # padding between streams is of zero bytes
-                rest = (self._from.unused_data or self._packed.read(1 << 16) or b"").lstrip(b"\0")
-                if not rest and not self._packed.peek(1):
-                    return 0
+                packed = (self._from.unused_data or self._packed.read(1 << 16)).lstrip(b"\0")
+                if not packed and not self._packed.peek(1):
+                    break
                 self._from = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=XZ_MEMORY)
-                data = self._from.decompress(rest, len(view))
             elif self._from.needs_input:
-                more = self._packed.read(1 << 16)
-                if not more:
+                packed = self._packed.read(1 << 16)
+                if not packed:
                     raise EOFError("the file is cut short; make it anew")
-                data = self._from.decompress(more, len(view))
-            else:
-                data = self._from.decompress(b"", len(view))
-            if data:
-                view[: len(data)] = data
-                return len(data)
+            data = self._from.decompress(packed, size)
+        return data
 
 
 def unpacked(file: Any) -> Any:
