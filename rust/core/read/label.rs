@@ -28,6 +28,7 @@ const ALIASES: &[(&str, &str)] = &[
     ("applemac", "macintosh"),
     ("maccyrillic", "x-mac-cyrillic"),
     ("cp932", "shift_jis"),
+    ("shiftjis", "shift_jis"),
     ("mskanji", "shift_jis"),
     ("cp936", "gbk"),
     ("cp949", "euc-kr"),
