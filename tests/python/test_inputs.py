@@ -430,6 +430,10 @@ def test_partitions_beside_other_files(tmp_path: Path, out: Path) -> None:
     pq.write_table(pa.table({"url": URLS}), folder / "a.parquet")
     (folder / "README.md").write_text("x")
     assert locs(tmp_path / "in", out, where=["country=de"]) == URLS
+    # what is above the folder names no column
+    (tmp_path / "url=x").mkdir()
+    (tmp_path / "in").rename(tmp_path / "url=x" / "in")
+    assert locs(tmp_path / "url=x" / "in", out, where=["country=de"]) == URLS
 
 
 def _batches() -> list[pa.RecordBatch]:

@@ -16,6 +16,7 @@ from ..errors import InputError
 from .feed import Feed, file_format
 from .names import by_ending, data_files, format_of_file, is_text_list
 from .scan import dataset_feed, ipc_feed
+from .waiting import waiting
 
 
 def path_feeds(path: str, options: Options) -> Iterable[Feed]:
@@ -54,14 +55,14 @@ def _file_feed(path: str, options: Options) -> Feed:
     match format_of_file(path, options):
         case "parquet":
             if _in_hive(path):
-                return dataset_feed(path, path, options)
+                return waiting(lambda: dataset_feed(path, path, options))
             return Feed(path, "parquet", size=place.stat().st_size)
         case "arrow":
-            return ipc_feed(path, options)
+            return waiting(lambda: ipc_feed(path, options))
         case "jsonl":
             from .jsonl import jsonl_feed
 
-            return jsonl_feed(path, path, options)
+            return waiting(lambda: jsonl_feed(path, path, options))
         case format:
             return Feed(path, file_format(format), size=place.stat().st_size)
 
@@ -82,9 +83,9 @@ def _pipe_feed(path: str, options: Options) -> Feed:
 
     try:
         file = io.FileIO(path)
+        return stream_feed(Stream(file), path, options, descriptor=file.fileno())
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}", code="input.unreadable", input=path) from None
-    return stream_feed(Stream(file), path, options, descriptor=file.fileno())
 
 
 def _stdin_feed(options: Options) -> Feed:
@@ -125,16 +126,18 @@ def _folder_feeds(folder: Path, options: Options) -> list[Feed]:
             code="input.mixed",
             input=str(folder),
         )
-    [first, *rest] = _files_feeds(files, str(folder), options)
+    [first, *rest] = _files_feeds(files, str(folder), options, base=str(folder))
     return [replace(first, skipped=tuple(skipped)), *rest]
 
 
-def _files_feeds(files: list[str], name: str, options: Options) -> Iterable[Feed]:
+def _files_feeds(
+    files: list[str], name: str, options: Options, base: str | None = None
+) -> Iterable[Feed]:
     """Files one after the other; Parquet in folders that name columns (``country=de``) at once."""
     if any(map(_in_hive, files)) and {format_of_file(file, options) for file in files} == {
         "parquet"
     }:
-        return [dataset_feed(files, name, options)]
+        return [waiting(lambda: dataset_feed(files, name, options, base=base))]
     return [feed for file in files for feed in path_feeds(file, options)]
 
 

@@ -11,6 +11,7 @@ from ..config import Options
 from ..errors import ConfigError
 from .feed import ArrowStream, Feed, readable
 from .scan import scan
+from .waiting import waiting
 
 #: what to pass in place of an object, by the module and the name of its type
 INSTEAD = {
@@ -73,7 +74,7 @@ def _from_pyarrow(source: Any, name: str, options: Options) -> Any:
 
     if isinstance(source, pads.Dataset):
         with readable(name):
-            return scan(source, name, options)
+            return waiting(lambda: scan(source, name, options))  # it may be of an object store
     if isinstance(source, pads.Scanner):
         return Feed(name, "arrow", source.to_reader())
     if isinstance(source, pa.Array):

@@ -24,12 +24,23 @@ def dataset_feed(
     options: Options,
     filesystem: Any = None,
     hide: Callable[[str], str] = str,
+    base: str | None = None,
 ) -> Feed:
-    """Parquet of object stores and hive partitions, by pyarrow's scanner."""
+    """Parquet of object stores and hive partitions, by pyarrow's scanner.
+
+    Args:
+        base: the folder below which folders name columns.
+    """
     import pyarrow.dataset as pads
 
     with readable(name, hide, remote=filesystem is not None):
-        data = pads.dataset(paths, filesystem=filesystem, format="parquet", partitioning="hive")
+        data = pads.dataset(
+            paths,
+            filesystem=filesystem,
+            format="parquet",
+            partitioning="hive",
+            partition_base_dir=base,
+        )
         return scan(data, name, options)
 
 
