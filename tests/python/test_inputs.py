@@ -15,6 +15,7 @@ import sqlite3
 import subprocess
 import sys
 import tarfile
+import time
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
@@ -161,6 +162,22 @@ def test_a_list_is_told_from_a_table(tmp_path: Path, out: Path) -> None:
     (tmp_path / "x.csv").write_text(LIST)
     with pytest.raises(ConfigError, match="--format lines"):
         package.build(tmp_path / "x.csv", site=SITE, out=out)
+
+
+def test_a_list_that_comes_in_drops(tmp_path: Path, out: Path) -> None:
+    """What it is is told by its lines, not by the first piece that a pipe gives."""
+    for text, status in ((LIST, 0), (LIST.replace("\n", ",2024-01-01\n"), 2)):
+        child = subprocess.Popen(
+            [sys.executable, "-m", "urlset", "build", "-", "--site", SITE, "--out", str(out)],
+            stdin=subprocess.PIPE, stderr=subprocess.PIPE,
+        )  # fmt: skip
+        assert child.stdin is not None
+        for part in (text[:17], text[17:40], text[40:]):
+            child.stdin.write(part.encode())
+            child.stdin.flush()
+            time.sleep(0.3)
+        said = child.communicate(timeout=60)[1]
+        assert (child.returncode, said.count(b"\n")) == (status, status // 2), said
 
 
 def test_rows_of_a_list_that_are_no_text(tmp_path: Path, out: Path) -> None:

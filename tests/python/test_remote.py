@@ -325,6 +325,7 @@ def test_a_scheme_that_needs_a_package(out: Path) -> None:
         ("zz://a/b.csv", "zz"),
         ("sftp://u:secret@127.0.0.1/b.csv", "paramiko"),
         ("://x", "://x"),
+        ("https://u:secret@[::1/x.csv", "no URI"),
     ):
         ended = urlset("build", uri, "--site", SITE, "--out", out)
         assert (ended.status, ended.err.count("\n")) == (2, 1), ended

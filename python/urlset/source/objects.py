@@ -149,8 +149,6 @@ def refuse_pages(sources: Iterable[Any], options_format: str | None) -> None:
     Raises:
         ConfigError: ``config.input``.
     """
-    from urllib.parse import urlsplit
-
     from .names import by_ending
 
     if options_format is not None:
@@ -158,7 +156,7 @@ def refuse_pages(sources: Iterable[Any], options_format: str | None) -> None:
     for source in sources:
         if not isinstance(source, str) or not source.lower().startswith(("http://", "https://")):
             continue
-        if by_ending(urlsplit(source).path) is None:
+        if by_ending(source.partition("?")[0].partition("#")[0]) is None:
             from .secret import shown
 
             raise ConfigError(

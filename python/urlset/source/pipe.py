@@ -13,13 +13,10 @@ from ..config import Options
 from ..errors import InputError
 from .feed import NO_ROOM, Feed, file_format, readable
 from .jsonl import jsonl_feed
-from .names import BZIP2_HEAD, format_of
+from .names import BZIP2_HEAD, HEAD, format_of
 from .scan import ipc_file, ipc_stream
 from .unpack import Stream
 from .waiting import waiting
-
-#: bytes by which a stream is told; of bzip2 as many as it takes
-FIRST = 16
 
 
 def stream_feed(
@@ -40,7 +37,7 @@ def stream_feed(
     """
     format = options.format
     if format is None:
-        head = stream.peek(FIRST)
+        head = stream.peek(HEAD)
         if head.startswith(b"BZh"):
             head = stream.peek(BZIP2_HEAD)
         path = name if path is None else path

@@ -48,7 +48,11 @@ def uri_feeds(
         InputError: ``input.missing``, ``input.unreachable``, ``input.damaged``.
         ConfigError: ``config.uri``: a scheme that nothing here opens.
     """
-    if urlsplit(uri).scheme.lower() in ("http", "https"):
+    try:
+        scheme = urlsplit(uri).scheme.lower()
+    except ValueError as error:  # brackets that are no IPv6 address
+        raise ConfigError(f"{shown(uri)}: is no URI: {error}", code="config.uri") from None
+    if scheme in ("http", "https"):
         return [_http_feed(uri, options)]
     return _filesystem_feeds(uri, options, local)
 
