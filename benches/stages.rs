@@ -91,7 +91,7 @@ fn stages(c: &mut Criterion) {
     for (slot, &column) in plan.columns.iter().enumerate() {
         slots[column] = slot as u32;
     }
-    let format = Format { delimiter: b',', max_cell: 1 << 20, slots };
+    let format = Format { delimiter: b',', max_cell: 1 << 20, slots, ..Format::default() };
     let rules = Rules::new(&config, None).unwrap();
     let mut masks = Vec::new();
     csv_masks(text, b',', &mut masks);
@@ -167,8 +167,13 @@ fn stages(c: &mut Criterion) {
     std::fs::write(&path, [HEADER.as_bytes(), text].concat()).unwrap();
     group.bench_function("all but gzip and files", |b| {
         b.iter(|| {
-            let options =
-                CsvOptions { delimiter: None, encoding: None, max_cell: 1 << 20, block: 1 << 20 };
+            let options = CsvOptions {
+                delimiter: None,
+                encoding: None,
+                max_cell: 1 << 20,
+                block: 1 << 20,
+                lines: false,
+            };
             let source = Csv::new(path.to_str().unwrap(), options);
             let rejects = std::env::temp_dir().join("urlset-stages-rejects.csv");
             run(

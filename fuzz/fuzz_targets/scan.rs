@@ -41,7 +41,7 @@ fuzz_target!(|data: &[u8]| {
     let delimiter = DELIMITERS[usize::from(*first) % DELIMITERS.len()];
     let slots = SLOTS[usize::from(*second) % SLOTS.len()];
     let max_cell = if *second >= 0x80 { 9 } else { 1 << 20 };
-    let format = Format { delimiter, max_cell, slots: slots.to_vec() };
+    let format = Format { delimiter, max_cell, slots: slots.to_vec(), ..Format::default() };
     let mut masks = Vec::new();
     let seen = csv_masks(text, delimiter, &mut masks);
     assert_eq!((seen.ascii, seen.nul), (text.is_ascii(), text.contains(&0)));

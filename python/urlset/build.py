@@ -8,8 +8,10 @@ import resource
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, fields, replace
 from datetime import UTC, datetime
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -31,9 +33,11 @@ from .report import (
     engine_warnings,
     explain_site_path,
     message_of,
+    skipped_warnings,
     warnings_of,
 )
 from .source import Feed, Source, feeds, must_not_be_read
+from .source.objects import refuse_pages
 from .state import DEFAULT_NAME, REJECTS, VERSION, check_state_name, files_of
 from .toml import SetTable, load, make_sets
 
@@ -64,8 +68,11 @@ def build(
     Nothing of what is live changes unless all goes well.
 
     Args:
-        source: a path (CSV, Parquet, Arrow IPC, JSON Lines; a glob; a folder; ``-``), a URI, an
-            object with ``__arrow_c_stream__``, or a sequence of these, taken one after the other.
+        source: a path (CSV, Parquet, Arrow IPC, JSON Lines, a list of URLs; a glob; a folder;
+            ``-``), a URI, an object with ``__arrow_c_stream__``, an iterator of pyarrow record
+            batches, or a sequence of these, taken one after the other. A list of strings is a
+            list of paths and URIs. To publish URLs that are in a Python list, pass
+            ``pyarrow.table({"loc": urls})``.
         site: the site that all URLs belong to, ``https://www.shop.example``.
         out: the folder to publish to.
         config: a ``urlset.toml``; what is given here goes before what stands there.
@@ -81,12 +88,16 @@ def build(
         RejectLimitError: more rows were rejected than ``max_rejects`` allows.
         DataError: no valid row, duplicates under ``fail``, a set that shrank too far.
         PublishError: the output cannot be written, or another build holds the folder.
-        KeyboardInterrupt: as soon as the source's current batch returns.
+        KeyboardInterrupt: at once, also while an input opens or waits.
     """
     run = Build(Report(version=_core.__version__))
     given: dict[str, Any] = {"site": site, "out": out, **options}
-    single = isinstance(source, (str, os.PathLike)) or hasattr(source, "__arrow_c_stream__")
-    sources = (source,) if single or not isinstance(source, Sequence) else tuple(source)
+    sources: tuple[Any, ...] = (source,)
+    if isinstance(source, Sequence) and not (
+        isinstance(source, (str, bytes, bytearray)) or hasattr(source, "__arrow_c_stream__")
+    ):
+        sources = tuple(source)
+        refuse_pages(sources, options.get("format"))
     run.run(sources, given, config, on_progress)
     return run.report
 
@@ -103,6 +114,8 @@ class Build:
         self._written = written or {}
         self._started = time.monotonic()
         self._seen = _core.Seen()
+        # of each set, those that are not closed yet
+        self._inputs: list[list[Feed]] = []
         # what the shards are split into: the stem of their names, the host, the shards
         self._groups: list[tuple[str | None, str | None, list[Shard]]] = []
         # where the core writes the rejects of each set, in the order of the sets
@@ -129,10 +142,14 @@ class Build:
         except KeyboardInterrupt:
             if self.report.published:
                 self._stopped("stopped, but all was published")
-            elif self.report.error is None:
+            elif self.report.error is None and self._inputs:
                 self._stopped("stopped; nothing was published")
             raise
         finally:
+            for feed in chain.from_iterable(self._inputs):
+                # the error that came first is the one to tell
+                with suppress(Error):
+                    feed.close()
             self.report.seconds = round(time.monotonic() - self._started, 3)
             usage = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
             self.report.peak_rss = usage if sys.platform == "darwin" else usage * 1024
@@ -179,7 +196,10 @@ class Build:
                 must_not_be_read(key, Path(target), [one for table in sets for one in table.input])
         self._check_written(options, out, state)
         # inputs are looked at first: nothing is created for a name that was mistyped
-        inputs = [feeds(table.input, table.options) for table in sets]
+        inputs = self._inputs
+        for table in sets:
+            inputs.append(feeds(table.input, table.options))
+        skipped = [file for feeds_ in inputs for feed in feeds_ for file in feed.skipped]
         with Publication(out, state, name=name, sets=names) as publication:
             manifest = publication.manifest()
             recovered = {"publish.recovered": int(publication.recovered)}
@@ -204,6 +224,7 @@ class Build:
             moves = list(dict.fromkeys(shard.path for shard in self.report.shards if shard.changed))
             moves += self._stage_indexes(sets, publication, new)
             self.report.warnings += engine_warnings(options, self.report)
+            self.report.warnings += skipped_warnings(skipped)
             self.report.timings["build"] = round(time.monotonic() - started, 4)
             if options.verify_staged:
                 self._verify(options, publication, new)
@@ -274,7 +295,7 @@ class Build:
         try:
             text = _core.build(
                 json.dumps(options.core_json() | {"taken": self._taken}),
-                [(feed.name, feed.format, feed.stream, feed.gaps) for feed in inputs],
+                [(feed.name, feed.format, feed.handle, feed.gaps) for feed in inputs],
                 publication.staging,
                 rejects,
                 progress,
@@ -291,8 +312,8 @@ class Build:
                 self.report.rows += progress.rows
             raise
         finally:
-            for feed in inputs:
-                feed.close()
+            while inputs:
+                inputs.pop(0).close()
         self._add(json.loads(text), by_group=splits_index(options))
         explain_site_path(self.report, options.site)
 

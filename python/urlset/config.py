@@ -241,15 +241,15 @@ class Options:
     )
 
     format: str | None = _option(
-        None, "Run", "Format of the input [by name and content].",
-        choices=("csv", "parquet", "arrow", "jsonl"), per_set=True,
+        None, "Run", "Format of the input; lines is a URL a line [by name and content].",
+        choices=("csv", "parquet", "arrow", "jsonl", "lines"), per_set=True,
     )  # fmt: skip
     delimiter: str | None = _option(
         None, "Run", "Delimiter of CSV, or 'tab' [found by looking].", metavar="CHAR", per_set=True
     )
     encoding: str | None = _option(
-        None, "Run", "Encoding of CSV: utf-8, latin-1, utf-16 [by its mark, else utf-8].",
-        metavar="NAME", per_set=True,
+        None, "Run", "Encoding of CSV and lines: utf-8, latin-1, utf-16, shift_jis and others [by"
+        " its mark, else utf-8].", metavar="NAME", per_set=True,
     )  # fmt: skip
     max_cell: int = _option(
         1 << 20, "Run", "Bytes of a CSV cell at most.", metavar="N", limits=(1, 64 << 20),

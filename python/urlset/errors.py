@@ -28,9 +28,17 @@ class Error(Exception):
 
 
 class ConfigError(Error):
-    """Wrong options, or a column that is missing or ambiguous."""
+    """Wrong options, or a column that is missing or ambiguous.
+
+    Attributes:
+        columns: those of the input, where one of them is missing or ambiguous and they are known.
+    """
 
     exit_status = 2
+
+    def __init__(self, message: str, *, code: str, columns: tuple[str, ...] | None = None) -> None:
+        super().__init__(message, code=code)
+        self.columns = columns
 
 
 class InputError(Error):

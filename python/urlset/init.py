@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -15,8 +12,9 @@ from xml.etree import ElementTree
 
 from . import _core
 from .config import Options
-from .errors import ConfigError, Error
+from .errors import ConfigError
 from .source import column_names, feeds
+from .source.sample import sample
 
 #: the site for the first look, where the user has not named one
 NO_SITE = "https://www.shop.example"
@@ -28,8 +26,6 @@ IMAGE_WORDS = ("image", "img", "picture", "photo")
 SAMPLE = 1_000
 #: rendered rows that the file shows
 SHOWN = 3
-#: bytes of standard input that are looked at
-HEAD = 4 << 20
 
 
 @dataclass(frozen=True)
@@ -63,7 +59,7 @@ def look(path: str, options: Options) -> Look:
     [feed, *_] = feeds([path], options)
     config = json.dumps(options.core_json())
     try:
-        seen = json.loads(_core.preview(config, feed.name, feed.format, feed.stream, SAMPLE))
+        seen = json.loads(_core.preview(config, feed.name, feed.format, feed.handle, SAMPLE))
     finally:
         feed.close()
     return Look(
@@ -200,27 +196,6 @@ def _comment(text: str) -> str:
     return "".join(c if c.isprintable() else " " for c in text)
 
 
-@contextmanager
-def _readable_again(path: str) -> Iterator[str]:
-    """A path that can be read several times: the first bytes of standard input as a file."""
-    if path != "-":
-        yield path
-        return
-    from tempfile import NamedTemporaryFile
-
-    with NamedTemporaryFile(prefix="urlset-init-") as head:
-        data = sys.stdin.buffer.read(HEAD)
-        if len(data) == HEAD:  # the last line may be cut
-            data = data[: data.rfind(b"\n") + 1] or data
-        head.write(data)
-        head.flush()
-        try:
-            yield head.name
-        except Error as error:
-            error.args = (str(error).replace(head.name, "-"),)
-            raise
-
-
 def init(
     path: str, target: Path, options: Options, *, out: str = "sitemaps", force: bool = False
 ) -> str:
@@ -239,7 +214,7 @@ def init(
     """
     if target.exists() and not force:
         raise ConfigError(f"{target} exists already (--force replaces it)", code="config.exists")
-    with _readable_again(path) as readable:
+    with sample(path) as readable:
         probe = replace(options, site=options.site or NO_SITE, out=out)
         columns = column_names(readable, probe)
         if options.loc is None and options.loc_template is None:

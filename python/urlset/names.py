@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .errors import ConfigError, PublishError
-from .publish import JOURNAL, LOCK, MANIFEST
+from .state import JOURNAL, LOCK, MANIFEST
 
 if TYPE_CHECKING:
     from .config import Options

@@ -124,8 +124,8 @@ NOTES = {
     " the end (exact up to 25,000 URLs, beyond that counted in a sample); list the canonical one",
     "lastmod.same": "URLs all have the same lastmod: search engines distrust one date on all; map"
     " the column that says when each page changed, or leave lastmod out",
-    "lastmod.invalid": "values of lastmod make no sense and were left out"
-    " (--on-bad-field reject rejects their rows)",
+    "lastmod.invalid": "values of lastmod make no sense and were left out (--on-bad-field reject"
+    " rejects their rows; integers since 1970 need --lastmod-epoch)",
     "changefreq.invalid": "values of changefreq are none of the seven and were left out"
     " (--on-bad-field reject rejects their rows)",
     "priority.invalid": "values of priority are not from 0.0 to 1.0 and were left out"
@@ -192,6 +192,20 @@ def explain_site_path(report: Report, site: str) -> None:
         replace(one, message=message) if one.code == "loc.site_path" else one
         for one in report.warnings
     ]
+
+
+#: names that a message lists at most
+MOST_NAMES = 10
+
+
+def skipped_warnings(names: list[str]) -> list[Warning]:
+    """The files of a folder that are no data."""
+    if not names:
+        return []
+    listed = ", ".join(names[:MOST_NAMES])
+    more = f" and {len(names) - MOST_NAMES:,} more" if len(names) > MOST_NAMES else ""
+    message = f"files in the folder of the input are no data and were skipped: {listed}{more}"
+    return [Warning("input.skipped", len(names), message)]
 
 
 #: indexes of one site that Google's Search Console takes (PROTOCOL section 2)

@@ -7,6 +7,9 @@ import signal
 import threading
 from collections.abc import Iterator
 
+#: held while two steps are made that belong together: no other thread ends the process then
+together = threading.RLock()
+
 
 @contextlib.contextmanager
 def undisturbed() -> Iterator[None]:
@@ -24,7 +27,8 @@ def undisturbed() -> Iterator[None]:
                 if handler is not None:
                     restored.callback(signal.signal, number, handler)
                     signal.signal(number, lambda number, _: came.append(number))
-            yield
+            with together:
+                yield
     finally:
         for late in came[:1]:
             signal.raise_signal(late)

@@ -20,8 +20,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
+use std::time::Duration;
 
-use crossbeam_channel::{Receiver, Sender, TryRecvError, bounded, select, unbounded};
+use crossbeam_channel::{
+    Receiver, RecvTimeoutError, Sender, TryRecvError, bounded, select, unbounded,
+};
 
 pub use self::preview::{Preview, choose, preview};
 
@@ -368,9 +371,17 @@ impl Collector<'_> {
                 if let Some(event) = early.remove(&seq) {
                     break event;
                 }
-                match events.recv() {
-                    Ok((at, event)) => early.insert(at, event),
-                    Err(_) => return Err(Error::thread()),
+                // a source that does not return must not hold back the wish to stop
+                match events.recv_timeout(Duration::from_millis(100)) {
+                    Ok((at, event)) => {
+                        early.insert(at, event);
+                    }
+                    Err(RecvTimeoutError::Timeout) => {
+                        if self.progress.stop.load(Ordering::Relaxed) {
+                            return Err(Error::cancelled());
+                        }
+                    }
+                    Err(RecvTimeoutError::Disconnected) => return Err(Error::thread()),
                 };
             };
             if self.progress.stop.load(Ordering::Relaxed) {
@@ -463,9 +474,9 @@ impl Collector<'_> {
         let urls = chunk.entries.len() as u64;
         outcome.urls += urls;
         self.progress.urls.fetch_add(urls, Ordering::Relaxed);
-        self.row += chunk.rows;
+        let first = self.row + 1;
+        self.row += chunk.rows + chunk.blank;
         let Some(families) = &mut self.families else { return self.pack(Arc::new(chunk)) };
-        let first = self.row - chunk.rows + 1;
         let whole = families.push(&chunk, first).map_err(|e| e.in_input(&input.name))?;
         self.pack_whole(whole)
     }

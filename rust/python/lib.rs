@@ -13,7 +13,7 @@ mod _core {
 
     #[pymodule_export]
     use super::run::{
-        Progress, Seen, address, build, choose, count_rejects, digest, look, preview,
+        Progress, Seen, address, build, choose, count_rejects, digest, look, preview, recognise,
     };
 
     #[pymodule_export]

@@ -1,6 +1,7 @@
 //! The functions behind `urlset build` and `urlset init`.
 
 use std::collections::BTreeMap;
+use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -16,7 +17,9 @@ use urlset_core::pipeline;
 use urlset_core::read::Source;
 use urlset_core::read::cell::{ColumnKind, Columns};
 use urlset_core::read::csv::{Csv, CsvOptions};
+use urlset_core::read::decode::Begun;
 use urlset_core::read::ipc::Ipc;
+use urlset_core::read::kind::{self, Kind};
 use urlset_core::read::parquet::{Parquet, ParquetOptions};
 use urlset_core::read::stream::Stream;
 use urlset_core::render::loc::absolute;
@@ -80,12 +83,13 @@ fn config(py: Python<'_>, json: &str) -> PyResult<Config> {
     Config::from_json(json).map_err(|e| exception(py, &e))
 }
 
-fn csv(config: &Config, path: &str) -> Csv {
+fn csv(config: &Config, path: &str, lines: bool) -> Csv {
     let options = CsvOptions {
         delimiter: config.delimiter.and_then(|c| u8::try_from(c).ok()),
         encoding: config.encoding.clone(),
         max_cell: config.max_cell,
         block: config.batch_bytes,
+        lines,
     };
     Csv::new(path, options)
 }
@@ -102,34 +106,75 @@ fn stream(object: &Bound<'_, PyAny>, name: &str, rows: usize) -> PyResult<Stream
     Stream::new(name, stream, rows).map_err(|e| exception(object.py(), &e))
 }
 
-/// The name of an input, its format, the object whose stream it is, and where that lacks rows.
+/// A file that Python has opened, by its descriptor, and what it has read of it.
+fn begun(object: &Bound<'_, PyAny>) -> PyResult<Begun> {
+    let (descriptor, head): (i32, Vec<u8>) = object.extract()?;
+    // SAFETY: the caller keeps the descriptor open for the time of the call; here it is duplicated
+    // at once, and the duplicate is ours alone.
+    let file = unsafe { BorrowedFd::borrow_raw(descriptor) }.try_clone_to_owned()?;
+    Ok(Begun { file: file.into(), head })
+}
+
+/// The name of an input, its format, the object whose stream it is or the file that is open, and
+/// where a stream lacks rows.
 type Input<'py> = (String, String, Option<Bound<'py, PyAny>>, Vec<(u64, u64)>);
 
-/// A CSV, Parquet or Arrow IPC file, or the stream of an object.
+/// A file, or the stream of an object.
 fn source(config: &Config, (name, format, object, gaps): Input<'_>) -> PyResult<Box<dyn Source>> {
     let rows = config.batch_bytes.div_ceil(256);
     Ok(match (&format[..], object) {
-        ("csv", None) => Box::new(csv(config, &name)),
-        ("parquet", None) => {
+        ("csv" | "lines", object) => {
+            let csv = csv(config, &name, format == "lines");
+            match object {
+                None => Box::new(csv),
+                Some(object) => Box::new(csv.begun(begun(&object)?)),
+            }
+        }
+        ("parquet", object) => {
             let filters = config.filters.clone();
             // a row costs its workers some five times what it costs to decode
             let threads = (config.workers() / 5).max(1);
-            Box::new(Parquet::new(name, ParquetOptions { rows, threads, filters }))
+            let parquet = Parquet::new(name, ParquetOptions { rows, threads, filters });
+            match object {
+                None => Box::new(parquet),
+                Some(object) => Box::new(parquet.begun(begun(&object)?.file)),
+            }
         }
         ("ipc", None) => Box::new(Ipc::new(name, rows)),
+        ("ipc", Some(object)) => Box::new(Ipc::new(name, rows).begun(begun(&object)?)),
         ("arrow", Some(object)) => Box::new(stream(&object, &name, rows)?.with_gaps(gaps)),
         _ => {
-            return Err(PyValueError::new_err(
-                "format is csv, parquet, ipc, or arrow with an object",
-            ));
+            let message = "format is csv, lines, parquet, ipc, or arrow with an object";
+            return Err(PyValueError::new_err(message));
         }
     })
 }
 
+/// Does in a thread what may wait for a source, so that a signal can end the wait; the thread ends
+/// when the source lets it.
+fn watched<T: Send + 'static>(
+    py: Python<'_>,
+    work: impl FnOnce() -> urlset_core::error::Result<T> + Send + 'static,
+) -> PyResult<T> {
+    let (done_tx, done_rx) = bounded(1);
+    std::thread::spawn(move || {
+        // nobody waits any more where a signal came
+        let _ = done_tx.send(work());
+    });
+    loop {
+        match py.detach(|| done_rx.recv_timeout(Duration::from_millis(50))) {
+            Ok(result) => return result.map_err(|e| exception(py, &e)),
+            Err(RecvTimeoutError::Timeout) => py.check_signals()?,
+            Err(RecvTimeoutError::Disconnected) => return Err(exception(py, &Error::thread())),
+        }
+    }
+}
+
 /// Runs the pipeline over the sources and stages the shards in `folder`.
 ///
-/// `sources` are `(name, "csv", "parquet" or "ipc", None, [])` for a file and `(name, "arrow", object,
-/// gaps)` for an object with `__arrow_c_stream__`; a gap `(row, rows)` says that before a row of the
+/// `sources` are `(name, "csv", "lines", "parquet" or "ipc", None, [])` for a file, with `(descriptor,
+/// head)` in place of None for one that is open and of which `head` was read, and `(name, "arrow",
+/// object, gaps)` for an object with `__arrow_c_stream__`; a gap `(row, rows)` says that before a row of the
 /// stream rows are missing that the filters leave out. `encoder` begins a gzip file: it gives an
 /// object with zlib's `compress` and `flush`; an integer is a level of libdeflate; without it files
 /// stay plain. `seen` goes from set to set of a build. `live` is JSON, by path: digest and
@@ -244,8 +289,7 @@ pub fn preview(
 ) -> PyResult<String> {
     let config = config(py, config_json)?;
     let source = source(&config, (name, format, object, Vec::new()))?;
-    let preview =
-        py.detach(|| pipeline::preview(&config, source, most)).map_err(|e| exception(py, &e))?;
+    let preview = watched(py, move || pipeline::preview(&config, source, most))?;
     serde_json::to_string(&preview).map_err(|e| PyValueError::new_err(e.to_string()))
 }
 
@@ -264,17 +308,36 @@ pub fn digest(text: &str) -> String {
     urlset_core::write::manifest::digest(text.as_bytes())
 }
 
-/// The columns of a CSV, Parquet or Arrow IPC file.
+/// The columns of a file.
 #[pyfunction]
+#[pyo3(signature = (config_json, path, format, begun=None))]
 pub fn look(
     py: Python<'_>,
     config_json: &str,
     path: String,
     format: String,
+    begun: Option<Bound<'_, PyAny>>,
 ) -> PyResult<Vec<String>> {
-    let mut source = source(&config(py, config_json)?, (path, format, None, Vec::new()))?;
-    let columns = py.detach(|| source.open()).map_err(|e| exception(py, &e))?;
-    Ok(columns.names)
+    let mut source = source(&config(py, config_json)?, (path, format, begun, Vec::new()))?;
+    Ok(watched(py, move || source.open())?.names)
+}
+
+/// What a file is whose first bytes these are: csv, lines, parquet, arrow or jsonl.
+#[pyfunction]
+pub fn recognise(
+    py: Python<'_>,
+    head: &[u8],
+    whole: bool,
+    encoding: Option<&str>,
+) -> PyResult<&'static str> {
+    let kind = kind::recognise(head, whole, encoding).map_err(|e| exception(py, &e))?;
+    Ok(match kind {
+        Kind::Csv => "csv",
+        Kind::Lines => "lines",
+        Kind::Parquet => "parquet",
+        Kind::Arrow => "arrow",
+        Kind::Jsonl => "jsonl",
+    })
 }
 
 /// How many complete rows of each code a reject file has.

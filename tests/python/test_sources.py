@@ -9,6 +9,7 @@ import json
 from pathlib import Path
 
 import duckdb
+import fsspec
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -207,7 +208,7 @@ def test_standard_input(tmp_path: Path, wanted: dict[str, bytes]) -> None:
         assert (ended.status, ended.err) == (0, "")
         assert files(out) == wanted
     ended = urlset("build", "-", "--format", "parquet", "--out", tmp_path / "p", *common, input=b"")
-    assert ended.status == 2 and ended.err.count("\n") == 1
+    assert ended.status == 3 and ended.err.count("\n") == 1
 
 
 def test_a_csv_file_by_uri(tmp_path: Path, out: Path) -> None:
@@ -215,21 +216,27 @@ def test_a_csv_file_by_uri(tmp_path: Path, out: Path) -> None:
     assert report.rows == 1000
 
 
-def test_a_remote_file_that_breaks_off_is_not_taken_as_whole(
-    monkeypatch: pytest.MonkeyPatch, out: Path
-) -> None:
-    class Breaks(io.RawIOBase):
-        left = 3
-
-        def read(self, size: int = -1) -> bytes:
-            self.left -= 1
-            if self.left < 0:
+def test_a_remote_file_that_breaks_off_is_not_taken_as_whole(out: Path) -> None:
+    class Breaks(io.BytesIO):
+        def read(self, size: int | None = -1) -> bytes:
+            data = super().read(min(size or 0, 1 << 16))
+            if not data:
                 raise OSError("connection reset")
-            return f"url\n{SITE}/{self.left}\n".encode()
+            return data
 
-    monkeypatch.setattr("urlset.source._open_uri", lambda uri: Breaks())
-    with pytest.raises(InputError, match=r"^memory://x\.csv: connection reset$"):
-        package.build("memory://x.csv", site=SITE, out=out)
+    class Breaking(fsspec.AbstractFileSystem):
+        protocol = "breaking"
+
+        def info(self, path: str, **_: object) -> dict[str, object]:
+            return {"name": path, "size": 1 << 30, "type": "file"}
+
+        def _open(self, path: str, mode: str = "rb", **_: object) -> io.BytesIO:
+            return Breaks(b"url\n" + b"".join(b"%s/%d\n" % (SITE.encode(), i) for i in range(9999)))
+
+    fsspec.register_implementation("breaking", Breaking, clobber=True)
+    with pytest.raises(InputError, match=r"^breaking://x\.csv: connection reset$") as caught:
+        package.build("breaking://x.csv", site=SITE, out=out)
+    assert caught.value.code == "input.unreachable"
     assert not list(out.glob("*.xml*"))
 
 

@@ -26,7 +26,8 @@ fn cases(n: u32) -> ProptestConfig {
 /// All rows by our scanner, and the fault that ended it.
 fn scan(text: &[u8], delimiter: u8, max_cell: usize) -> (Vec<Vec<Vec<u8>>>, Option<Fault>) {
     const WIDTH: usize = 64;
-    let format = Format { delimiter, max_cell, slots: (0..WIDTH as u32).collect() };
+    let format =
+        Format { delimiter, max_cell, slots: (0..WIDTH as u32).collect(), ..Format::default() };
     let mut masks = Vec::new();
     csv_masks(text, delimiter, &mut masks);
     let mut scanner = Scanner::new(text, &masks, &format);
@@ -152,7 +153,7 @@ proptest! {
         prop_assume!(!matches!(delimiter, b'"' | b'\n' | b'\r'));
         scan(&text, delimiter, max_cell);
         for whole in [true, false] {
-            let _ = header(&text, whole, delimiter, max_cell);
+            let _ = header(&text, whole, delimiter, max_cell, None);
         }
     }
 }
@@ -181,9 +182,9 @@ struct Text {
 
 impl Text {
     fn new(text: &[u8], block: usize, max_cell: usize) -> Option<Text> {
-        let found = header(text, true, b',', max_cell).ok().flatten()?;
+        let found = header(text, true, b',', max_cell, None).ok().flatten()?;
         let rest = Cursor::new(text[found.end..].to_vec());
-        let format = Format { delimiter: b',', max_cell, slots: Vec::new() };
+        let format = Format { delimiter: b',', max_cell, slots: Vec::new(), ..Format::default() };
         Some(Text { blocks: Some(Blocks::new(Box::new(rest), block)), names: found.names, format })
     }
 }

@@ -19,7 +19,7 @@ from ..config import Options
 from ..errors import PublishError
 from ..report import Report
 from . import one_line
-from .signals import Stopped, stopping
+from .signals import BUILD_GRACE, Stopped, stopping
 
 EXAMPLES = """\b
 Examples:
@@ -174,8 +174,9 @@ build = _Sections(
     ],
     short_help="turn a catalog into sitemaps and publish them",
     help="Turn a catalog into sitemaps and their index, and publish them to a folder.\n\n"
-    "INPUT is CSV, Parquet, Arrow IPC or JSON Lines: files, globs, folders, URIs, or - for"
-    " standard input. Columns are found by name where no option names them. Nothing of what is"
+    "INPUT is CSV, Parquet, Arrow IPC, JSON Lines, or lines, a list of URLs, one a line: files,"
+    " globs, folders, URIs, or - for standard input; packed by gzip, zstd, bzip2 or xz."
+    " Columns are found by name where no option names them. Nothing of what is"
     " live changes unless all goes well.",
     epilog=EXAMPLES,
 )  # fmt: skip
@@ -194,7 +195,7 @@ def _signals(run: Build, json_path: str | None) -> Iterator[None]:
     leaving = threading.Lock()
 
     def leave(status: int) -> NoReturn:
-        leaving.acquire()  # for good: of the timer and the main thread, the first one speaks
+        leaving.acquire()  # for good: of the watcher and the main thread, the first one speaks
         try:
             if run.report.error is None:
                 run.report.error = {"code": "interrupted", "message": "stopped by a signal"}
@@ -207,12 +208,7 @@ def _signals(run: Build, json_path: str | None) -> Iterator[None]:
             # a source that does not return cannot be waited for; the next build cleans up
             os._exit(status)
 
-    def leave_soon(status: int) -> None:
-        timer = threading.Timer(0.3, leave, [status])
-        timer.daemon = True
-        timer.start()
-
-    with stopping(leave_soon):
+    with stopping(leave, BUILD_GRACE):
         try:
             yield
         except Stopped as stopped:

@@ -10,6 +10,7 @@ import click
 from ..config import Options, make_options
 from ..init import init as write_toml
 from . import one_line
+from .signals import stoppable
 
 
 @click.command(
@@ -27,7 +28,7 @@ then look at urlset.toml, and: urlset build
 @click.option("--loc", metavar="COL", help="Column of the URL.")
 @click.option("--loc-template", metavar="TEXT", help="Or a template of columns.")
 @click.option("--out", metavar="DIR", default="sitemaps", help="The folder to publish to.")
-@click.option("--format", type=click.Choice(["csv", "parquet", "arrow", "jsonl"]))
+@click.option("--format", type=click.Choice(["csv", "parquet", "arrow", "jsonl", "lines"]))
 @click.option("--delimiter", metavar="CHAR", help="Delimiter of CSV, or 'tab'.")
 @click.option("--encoding", metavar="NAME", help="Encoding of CSV.")
 @click.option(
@@ -40,7 +41,8 @@ def init(input: str, target: Path, out: str, force: bool, **given: str | None) -
     options = make_options(
         Options(), {key: value for key, value in given.items() if value is not None}, where="init"
     )
-    text = write_toml(input, target, options, out=out, force=force)
+    with stoppable():
+        text = write_toml(input, target, options, out=out, force=force)
     click.echo("\n".join(one_line(line) for line in text.splitlines()))
     # without --config the command reads urlset.toml of the folder that it runs in
     default = target == Path("urlset.toml")

@@ -4,7 +4,8 @@ use crate::UNCHECKED;
 use crate::error::Error;
 use crate::read::block::{Block, fault_message};
 use crate::read::csv::CsvRow;
-use crate::read::scan::{Fault, Scanner, Span};
+use crate::read::lines::Lines;
+use crate::read::scan::{Fault, Format, Scanner, Span};
 use crate::render::chunk::{Chunk, REJECT_VALUE, Reject};
 use crate::render::plan::Plan;
 use crate::render::row::Renderer;
@@ -28,6 +29,10 @@ pub(super) fn render_csv(
     renderer: &mut Renderer<'_>,
     chunk: &mut Chunk,
 ) -> End {
+    if block.format.lines {
+        render_lines(block, renderer, chunk);
+        return End::Clean;
+    }
     let text = &block.text[..];
     let seen = csv_masks(text, block.format.delimiter, masks);
     // the whole block at once; rows singly only where it is not clean
@@ -51,22 +56,55 @@ pub(super) fn render_csv(
         } else if memchr::memchr(0, bytes).is_some() {
             Some(("row.nul", "holds a NUL byte".to_owned()))
         } else if simdutf8::basic::from_utf8(bytes).is_err() {
-            let what = "is not UTF-8; if the whole file has another encoding, name it (--encoding latin-1)";
-            Some(("row.not_utf8", what.to_owned()))
+            Some(("row.not_utf8", not_text(&block.format)))
         } else {
             None
         };
         match fault {
             None => renderer.render(&CsvRow { text, spans: &spans }, number, chunk),
-            Some((code, message)) => {
-                chunk.rows += 1;
-                let value = bytes[..bytes.len().min(REJECT_VALUE)].to_vec();
-                chunk.rejects.push(Reject { row: number, column: None, code, message, value });
-            }
+            Some((code, message)) => reject(bytes, number, code, message, chunk),
         }
         number += 1;
     }
     End::Clean
+}
+
+/// Renders a block of URLs, one a line. A row's number is that of its line; blank lines are none.
+fn render_lines(block: &Block, renderer: &mut Renderer<'_>, chunk: &mut Chunk) {
+    let text = &block.text[..];
+    let clean = memchr::memchr(0, text).is_none() && simdutf8::basic::from_utf8(text).is_ok();
+    for (number, (start, end)) in (0..).zip(Lines::new(text)) {
+        let line = &text[start..end];
+        if line.iter().all(u8::is_ascii_whitespace) {
+            chunk.blank += 1;
+        } else if clean || simdutf8::basic::from_utf8(line).is_ok_and(|line| !line.contains('\0')) {
+            let spans = [Span { start: start as u32, end: end as u32, doubled: false }];
+            renderer.render(&CsvRow { text, spans: &spans }, number, chunk);
+        } else if line.contains(&0) {
+            reject(line, number, "row.nul", "holds a NUL byte".to_owned(), chunk);
+        } else {
+            reject(line, number, "row.not_utf8", not_text(&block.format), chunk);
+        }
+    }
+}
+
+/// What is wrong with a row that cannot be decoded.
+fn not_text(format: &Format) -> String {
+    match &format.encoding {
+        None => {
+            "is not UTF-8; if the whole file has another encoding, name it (--encoding latin-1)"
+                .to_owned()
+        }
+        Some(named) => format!(
+            "is not {named}; if other rows are right, mend this one, else the file has another encoding"
+        ),
+    }
+}
+
+fn reject(bytes: &[u8], row: u32, code: &'static str, message: String, chunk: &mut Chunk) {
+    chunk.rows += 1;
+    let value = bytes[..bytes.len().min(REJECT_VALUE)].to_vec();
+    chunk.rejects.push(Reject { row, column: None, code, message, value });
 }
 
 /// The error that ends the input `name` after `rows` rows of it.

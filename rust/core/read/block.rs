@@ -13,6 +13,7 @@ use std::io::{self, Read};
 use std::sync::Arc;
 
 use super::decode::read_error;
+use super::lines;
 use super::scan::{Fault, Format, Scanner, Span};
 use crate::error::{Error, Result};
 use crate::simd::csv_masks;
@@ -71,13 +72,22 @@ impl Blocks {
             if self.ended {
                 return Ok((buffer, true));
             }
-            if let Some(cut) = quick_cut(&buffer).or_else(|| exact_cut(&buffer, format)) {
+            let cut = match format.lines {
+                true => lines::cut(&buffer),
+                false => quick_cut(&buffer).or_else(|| exact_cut(&buffer, format)),
+            };
+            if let Some(cut) = cut {
                 self.carry.extend_from_slice(&buffer[cut..]);
                 buffer.truncate(cut);
                 return Ok((buffer, false));
             }
             let longest = longest_row(format.max_cell);
             if buffer.len() >= longest {
+                if format.lines {
+                    let message =
+                        format!("a line is longer than {longest} bytes; is this a list of URLs?");
+                    return Err(Error::input("lines.too_long", message));
+                }
                 // The renderer finds the same fault, and the row; or, where the block did not begin
                 // at the start of a row, that there is none: so it must not count as the last.
                 if let Some(Fault::AfterQuote { .. } | Fault::TooLong { .. }) =
@@ -164,9 +174,15 @@ pub struct Header {
 }
 
 /// Reads the header from the start of `text`; `None` if it does not end there and more can come.
-pub fn header(text: &[u8], whole: bool, delimiter: u8, max_cell: usize) -> Result<Option<Header>> {
+pub fn header(
+    text: &[u8],
+    whole: bool,
+    delimiter: u8,
+    max_cell: usize,
+    encoding: Option<&str>,
+) -> Result<Option<Header>> {
     let slots = (0..10_000).collect();
-    let format = Format { delimiter, max_cell, slots };
+    let format = Format { delimiter, max_cell, slots, ..Format::default() };
     let mut masks = Vec::new();
     csv_masks(text, delimiter, &mut masks);
     let mut scanner = Scanner::new(text, &masks, &format);
@@ -194,15 +210,23 @@ pub fn header(text: &[u8], whole: bool, delimiter: u8, max_cell: usize) -> Resul
             &mut plain,
         );
         let name = std::str::from_utf8(&plain).map_err(|_| {
-            Error::input(
-                "csv.encoding",
-                "the header is not UTF-8; name the encoding (--encoding latin-1, utf-16)",
-            )
+            let what = match encoding {
+                None => "not UTF-8; name the encoding (--encoding latin-1, utf-16)".to_owned(),
+                Some(named) => format!("not {named}; the file has another encoding"),
+            };
+            Error::input("csv.encoding", format!("the header is {what}"))
         })?;
         if name.contains('\0') {
             return Err(Error::input(
                 "csv.encoding",
-                "the header holds NUL bytes; is it UTF-16 (--encoding utf-16) or no CSV at all?",
+                match encoding {
+                    None => {
+                        "the header holds NUL bytes; is it UTF-16 (--encoding utf-16) or no CSV at all?"
+                    }
+                    Some(_) => {
+                        "the header holds NUL bytes; is it of another encoding, or no CSV at all?"
+                    }
+                },
             ));
         }
         names.push(name.trim().to_owned());
@@ -234,6 +258,17 @@ pub fn fault_message(fault: &Fault, max_cell: usize) -> (&'static str, String) {
             ),
         ),
     }
+}
+
+/// The first line by which a file tells Excel its delimiter, `sep=;`: the delimiter, and where the
+/// header begins. `None` if there is none, or if more of the text must be seen.
+pub fn excel_separator(text: &[u8]) -> Option<(u8, usize)> {
+    let line = text.get(..text.iter().position(|byte| matches!(byte, b'\n' | b'\r'))?)?;
+    let bare = line.strip_prefix(b"\"").and_then(|l| l.strip_suffix(b"\"")).unwrap_or(line);
+    let [b's' | b'S', b'e' | b'E', b'p' | b'P', b'=', delimiter] = bare else { return None };
+    let crlf = text.get(line.len()..line.len() + 2) == Some(b"\r\n");
+    let delimits = delimiter.is_ascii() && !matches!(delimiter, b'"' | 0);
+    delimits.then_some((*delimiter, line.len() + 1 + usize::from(crlf)))
 }
 
 /// The delimiter that parts the first line best: the one that occurs most outside quotes.

@@ -1,13 +1,16 @@
-//! A CSV file as a source: what it is, its header, its blocks, its rows.
+//! A CSV file as a source: what it is, its header, its blocks, its rows. A list of URLs, one a line,
+//! is one without a header, delimiters and quotes.
 
 use std::io::Read;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::block::{Block, Blocks, Header, header, sniff};
+use super::block::{Block, Blocks, Header, excel_separator, header, sniff};
 use super::cell::{Cell, ColumnKind, Columns, Row};
-use super::decode;
+use super::decode::{self, Begun};
+use super::lines;
 use super::scan::{Format, NO_SLOT, Span, undouble};
+use super::unpack::{Text, peek};
 use super::{Batch, Source};
 use crate::error::{Error, Result};
 
@@ -22,11 +25,14 @@ pub struct CsvOptions {
     pub max_cell: usize,
     /// Bytes of a block.
     pub block: usize,
+    /// A URL a line.
+    pub lines: bool,
 }
 
-/// A CSV file, plain, gzip or zstd; `-` is standard input.
+/// A CSV file, plain or packed; `-` is standard input.
 pub struct Csv {
     path: String,
+    begun: Option<Begun>,
     options: CsvOptions,
     blocks: Option<Blocks>,
     format: Arc<Format>,
@@ -37,21 +43,43 @@ pub struct Csv {
 impl Csv {
     /// A source that has not been opened yet.
     pub fn new(path: impl Into<String>, options: CsvOptions) -> Csv {
-        let format = Format { delimiter: b',', max_cell: options.max_cell, slots: Vec::new() };
         Csv {
             path: path.into(),
+            begun: None,
             options,
             blocks: None,
-            format: Arc::new(format),
+            format: Arc::default(),
             columns: 0,
             consumed: Arc::default(),
         }
     }
 
+    /// The same source, of a file that is open already; the path is its name alone.
+    pub fn begun(self, begun: Begun) -> Csv {
+        Csv { begun: Some(begun), ..self }
+    }
+
+    fn text(&mut self) -> Result<Text> {
+        let file = decode::open(&self.path, self.begun.take(), self.consumed.clone())?;
+        decode::to_utf8(file, self.options.encoding.as_deref())
+    }
+
+    /// The columns of a list of URLs: one.
+    fn open_lines(&mut self) -> Result<Columns> {
+        let mut text = self.text()?;
+        let (head, n) = peek::<1>(&mut text).map_err(|e| decode::read_error(&e).caused_by(e))?;
+        if n == 0 {
+            return Err(Error::input("input.empty", "is empty; a URL a line is needed"));
+        }
+        let mut blocks = Blocks::new(text, self.options.block);
+        blocks.unread(&head);
+        self.blocks = Some(blocks);
+        Ok(Columns { names: vec![lines::COLUMN.to_owned()], kinds: vec![ColumnKind::Text] })
+    }
+
     /// Reads the header, and tells the delimiter and the text that was read beyond it.
     fn read_header(&mut self) -> Result<(Header, u8)> {
-        let file = decode::open(&self.path, self.consumed.clone())?;
-        let mut text = decode::to_utf8(file, self.options.encoding.as_deref())?;
+        let mut text = self.text()?;
         let mut head = Vec::new();
         let limit = self.options.max_cell.max(1 << 20);
         let mut want = 64 << 10;
@@ -62,10 +90,13 @@ impl Csv {
                 .read_to_end(&mut head)
                 .map_err(|e| decode::read_error(&e).caused_by(e))?;
             let whole = head.len() < want;
-            let delimiter = self.options.delimiter.unwrap_or_else(|| sniff(&head));
-            if let Some(found) = header(&head, whole, delimiter, self.options.max_cell)? {
+            let (told, start) = excel_separator(&head).unzip();
+            let rows = &head[start.unwrap_or(0)..];
+            let delimiter = self.options.delimiter.or(told).unwrap_or_else(|| sniff(rows));
+            let named = self.options.encoding.as_deref();
+            if let Some(found) = header(rows, whole, delimiter, self.options.max_cell, named)? {
                 let mut blocks = Blocks::new(text, self.options.block);
-                blocks.unread(&head[found.end..]);
+                blocks.unread(&rows[found.end..]);
                 self.blocks = Some(blocks);
                 return Ok((found, delimiter));
             }
@@ -89,12 +120,22 @@ impl Source for Csv {
     }
 
     fn open(&mut self) -> Result<Columns> {
-        let (header, delimiter) = self.read_header().map_err(|e| e.in_input(&self.path))?;
-        self.columns = header.names.len();
-        self.format =
-            Arc::new(Format { delimiter, max_cell: self.options.max_cell, slots: Vec::new() });
-        let kinds = vec![ColumnKind::Text; header.names.len()];
-        Ok(Columns { names: header.names, kinds })
+        let (columns, delimiter) = if self.options.lines {
+            (self.open_lines().map_err(|e| e.in_input(&self.path))?, 0)
+        } else {
+            let (header, delimiter) = self.read_header().map_err(|e| e.in_input(&self.path))?;
+            let kinds = vec![ColumnKind::Text; header.names.len()];
+            (Columns { names: header.names, kinds }, delimiter)
+        };
+        self.columns = columns.names.len();
+        self.format = Arc::new(Format {
+            delimiter,
+            max_cell: self.options.max_cell,
+            slots: Vec::new(),
+            lines: self.options.lines,
+            encoding: self.options.encoding.clone(),
+        });
+        Ok(columns)
     }
 
     fn select(&mut self, slots: &[usize]) {

@@ -1,4 +1,4 @@
-//! Bytes of a file to UTF-8: inflate what is gzip or zstd, transcode what has another encoding.
+//! Bytes of a file to UTF-8: unpack what is packed, transcode what has another encoding.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -6,8 +6,11 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use encoding_rs::{Decoder, DecoderResult, Encoding};
+use encoding_rs::{Decoder, DecoderResult, UTF_16BE, UTF_16LE};
 
+use super::kind::check_text;
+use super::label::Label;
+use super::unpack::{Text, peek, unpack};
 use crate::error::{Error, Result, plain};
 
 /// Counts the bytes that were read from the file itself, for the progress line.
@@ -24,112 +27,131 @@ impl<R: Read> Read for Counted<R> {
     }
 }
 
-/// Opens `path` (`-` is standard input) and gives its text, inflated by its first bytes.
-pub fn open(path: &str, count: Arc<AtomicU64>) -> Result<Box<dyn Read + Send>> {
-    let unreadable = |e: io::Error| {
-        let code = match e.kind() {
-            io::ErrorKind::NotFound => "input.missing",
-            _ => "input.unreadable",
-        };
-        Error::input(code, plain(&e)).in_input(path).caused_by(e)
-    };
-    let file: Box<dyn Read + Send> = if path == "-" {
-        Box::new(io::stdin())
-    } else {
-        let file = File::open(Path::new(path)).map_err(unreadable)?;
-        if file.metadata().map_err(unreadable)?.is_dir() {
-            return Err(
-                Error::input("input.unreadable", "is a folder, not a CSV file").in_input(path)
-            );
-        }
-        Box::new(file)
-    };
-    let mut file = Counted { inner: file, count };
-    let (head, n) = peek::<4>(&mut file).map_err(unreadable)?;
-    let text = io::Cursor::new(head).take(n as u64).chain(file);
-    Ok(match &head[..n] {
-        [0x1f, 0x8b, ..] => {
-            let buffered = io::BufReader::with_capacity(256 << 10, text);
-            Box::new(flate2::bufread::MultiGzDecoder::new(buffered))
-        }
-        [0x28, 0xb5, 0x2f, 0xfd] => {
-            Box::new(zstd::stream::read::Decoder::new(text).map_err(unreadable)?)
-        }
-        _ => Box::new(text),
-    })
+/// A file that is open already, and what was read of it to see what it is.
+pub struct Begun {
+    /// The file, behind what was read.
+    pub file: File,
+    /// What was read.
+    pub head: Vec<u8>,
 }
 
-/// Reads up to `N` bytes.
-fn peek<const N: usize>(from: &mut impl Read) -> io::Result<([u8; N], usize)> {
-    let mut head = [0; N];
+/// The bytes of `path`, or of what has begun, unpacked by their first bytes, and whether they were
+/// packed.
+///
+/// # Errors
+/// `input.missing`, `input.unreadable`.
+pub fn bytes(path: &str, begun: Option<Begun>, count: Arc<AtomicU64>) -> Result<(Text, bool)> {
+    let unreadable = |e: io::Error| unreadable(path, e);
+    let file: Text = match begun {
+        Some(begun) => Box::new(io::Cursor::new(begun.head).chain(begun.file)),
+        None if path == "-" => Box::new(io::stdin()),
+        None => {
+            let file = File::open(Path::new(path)).map_err(unreadable)?;
+            if file.metadata().map_err(unreadable)?.is_dir() {
+                return Err(Error::input("input.unreadable", "is a folder").in_input(path));
+            }
+            Box::new(file)
+        }
+    };
+    unpack(Box::new(Counted { inner: file, count })).map_err(unreadable)
+}
+
+fn unreadable(path: &str, e: io::Error) -> Error {
+    let code = match e.kind() {
+        io::ErrorKind::NotFound => "input.missing",
+        _ => "input.unreadable",
+    };
+    Error::input(code, plain(&e)).in_input(path).caused_by(e)
+}
+
+/// Opens `path`, or goes on with what has begun, and gives its text, unpacked by its first bytes.
+///
+/// # Errors
+/// `input.missing`, `input.unreadable`; `input.format` for what is no text.
+pub fn open(path: &str, begun: Option<Begun>, count: Arc<AtomicU64>) -> Result<Text> {
+    let unreadable = |e: io::Error| unreadable(path, e);
+    let (mut text, packed) = bytes(path, begun, count)?;
+    // the reader tells damage where it comes to it, with what went before
+    let mut first = [0; FIRST];
     let mut n = 0;
-    while n < N {
-        match from.read(&mut head[n..]) {
+    let mut failed = None;
+    while n < FIRST {
+        match text.read(&mut first[n..]) {
             Ok(0) => break,
             Ok(more) => n += more,
             Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-            Err(e) => return Err(e),
+            Err(e) if packed => {
+                failed = Some(e);
+                break;
+            }
+            Err(e) => return Err(unreadable(e)),
         }
     }
-    Ok((head, n))
+    check_text(&first[..n]).map_err(|e| e.in_input(path))?;
+    let first = io::Cursor::new(first).take(n as u64);
+    Ok(match failed {
+        Some(error) => Box::new(first.chain(Fails(Some(error)))),
+        None => Box::new(first.chain(text)),
+    })
+}
+
+/// Bytes by which a file is known that is no text: the mark of tar is at 257.
+const FIRST: usize = 512;
+
+/// Gives an error that has come already.
+struct Fails(Option<io::Error>);
+
+impl Read for Fails {
+    fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+        self.0.take().map_or(Ok(0), Err)
+    }
 }
 
 /// The text of `from` in UTF-8, without a byte order mark.
 ///
 /// `encoding` is a name that a user gave; without one a byte order mark decides, else UTF-8.
-pub fn to_utf8(
-    mut from: Box<dyn Read + Send>,
-    encoding: Option<&str>,
-) -> Result<Box<dyn Read + Send>> {
+pub fn to_utf8(mut from: Text, encoding: Option<&str>) -> Result<Text> {
     let (head, n) = peek::<3>(&mut from).map_err(|e| read_error(&e))?;
     let mark = match &head[..n] {
-        [0xef, 0xbb, 0xbf] => Some(("utf-8", 3)),
-        [0xff, 0xfe, ..] => Some(("utf-16le", 2)),
-        [0xfe, 0xff, ..] => Some(("utf-16be", 2)),
+        [0xef, 0xbb, 0xbf] => Some((Label::Utf8, 3)),
+        [0xff, 0xfe, ..] => Some((Label::Other(UTF_16LE), 2)),
+        [0xfe, 0xff, ..] => Some((Label::Other(UTF_16BE), 2)),
         _ => None,
     };
-    let wanted = encoding.map(|name| name.to_ascii_lowercase().replace('_', "-"));
-    let (name, skip) = match (wanted.as_deref(), mark) {
-        (None, None) => ("utf-8", 0),
+    let named = match encoding {
+        None => None,
+        Some(name) => Some(Label::of(name).ok_or_else(|| {
+            let what = format!(
+                "{name:?} is no encoding; use utf-8, latin-1, utf-16 or another WHATWG name"
+            );
+            Error::config("config.encoding", what)
+        })?),
+    };
+    let (label, skip) = match (named, mark) {
+        (None, None) => (Label::Utf8, 0),
         (None, Some(mark)) => mark,
         // a mark tells the byte order that a plain "utf-16" leaves open
-        (Some("utf-16" | "utf16"), Some((name @ ("utf-16le" | "utf-16be"), skip))) => (name, skip),
-        (Some("utf-16" | "utf16"), _) => ("utf-16le", 0),
-        (Some("utf-8" | "utf8" | "utf-8-sig"), _) => {
-            ("utf-8", mark.map_or(0, |(m, n)| if m == "utf-8" { n } else { 0 }))
-        }
-        (Some(name), mark) => (name, mark.map_or(0, |(m, n)| if m == name { n } else { 0 })),
+        (Some(Label::Utf16), Some((label @ Label::Other(_), skip))) => (label, skip),
+        (Some(Label::Utf16), _) => (Label::Other(UTF_16LE), 0),
+        (Some(label), mark) => (label, mark.map_or(0, |(m, n)| if m == label { n } else { 0 })),
     };
     let rest = io::Cursor::new(head).take(n as u64).chain(from);
-    let mut rest: Box<dyn Read + Send> = Box::new(rest);
+    let mut rest: Text = Box::new(rest);
     let mut skipped = [0; 3];
     rest.read_exact(&mut skipped[..skip]).map_err(|e| read_error(&e))?;
-    Ok(match name {
-        "utf-8" => rest,
-        "latin-1" | "latin1" | "iso-8859-1" | "iso8859-1" => {
-            Box::new(Latin1 { from: rest, pending: None })
-        }
-        _ => {
-            let encoding = Encoding::for_label_no_replacement(name.as_bytes()).ok_or_else(|| {
-                Error::config(
-                    "config.encoding",
-                    format!("{name:?} is no encoding; use utf-8, latin-1, utf-16 or another WHATWG name"),
-                )
-            })?;
-            if encoding == encoding_rs::UTF_8 {
-                return Ok(rest);
-            }
-            Box::new(Transcode {
-                from: rest,
-                decoder: encoding.new_decoder_without_bom_handling(),
-                raw: vec![0; 64 << 10],
-                start: 0,
-                end: 0,
-                ended: false,
-                finished: false,
-                small: Vec::new(),
-            })
-        }
+    Ok(match label {
+        Label::Utf8 | Label::Utf16 => rest,
+        Label::Latin1 => Box::new(Latin1 { from: rest, pending: None }),
+        Label::Other(encoding) => Box::new(Transcode {
+            from: rest,
+            decoder: encoding.new_decoder_without_bom_handling(),
+            raw: vec![0; 64 << 10],
+            start: 0,
+            end: 0,
+            ended: false,
+            finished: false,
+            small: Vec::new(),
+        }),
     })
 }
 

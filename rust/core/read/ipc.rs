@@ -22,6 +22,7 @@ use arrow_schema::SchemaRef;
 
 use super::arrow::{Rows, columns};
 use super::cell::Columns;
+use super::decode::Begun;
 use super::{Batch, Source, decode};
 use crate::error::{Error, Result, plain};
 use crate::quiet::quiet;
@@ -39,6 +40,7 @@ const RATIO: usize = 1000;
 /// An Arrow IPC file or stream; `-` is standard input.
 pub struct Ipc {
     path: String,
+    begun: Option<Begun>,
     rows: usize,
     opened: Option<Opened>,
     consumed: Arc<AtomicU64>,
@@ -73,7 +75,18 @@ enum Messages {
 impl Ipc {
     /// A source that has not been opened yet, with batches of so many rows.
     pub fn new(path: impl Into<String>, rows: usize) -> Ipc {
-        Ipc { path: path.into(), rows: rows.max(1), opened: None, consumed: Arc::default() }
+        Ipc {
+            path: path.into(),
+            begun: None,
+            rows: rows.max(1),
+            opened: None,
+            consumed: Arc::default(),
+        }
+    }
+
+    /// The same source, of a file that is open already.
+    pub fn begun(self, begun: Begun) -> Ipc {
+        Ipc { begun: Some(begun), ..self }
     }
 }
 
@@ -83,7 +96,8 @@ impl Source for Ipc {
     }
 
     fn open(&mut self) -> Result<Columns> {
-        let opened = guarded(|| Opened::new(&self.path, &self.consumed), "its schema")
+        let begun = self.begun.take();
+        let opened = guarded(|| Opened::new(&self.path, begun, &self.consumed), "its schema")
             .map_err(|e| e.in_input(&self.path))?;
         let columns = columns(&opened.schema);
         self.opened = Some(opened);
@@ -118,10 +132,10 @@ impl Source for Ipc {
 }
 
 impl Opened {
-    fn new(path: &str, consumed: &Arc<AtomicU64>) -> Result<Opened> {
-        let (messages, schema) = match directory(path, consumed)? {
+    fn new(path: &str, begun: Option<Begun>, consumed: &Arc<AtomicU64>) -> Result<Opened> {
+        let (messages, schema) = match directory(path, begun.as_ref(), consumed)? {
             Some(found) => found,
-            None => stream(path, consumed)?,
+            None => stream(path, begun, consumed)?,
         };
         Ok(Opened {
             messages,
@@ -168,20 +182,29 @@ impl Opened {
 }
 
 /// The directory of a file that has one; nothing if it is to be read as a stream.
-fn directory(path: &str, consumed: &Arc<AtomicU64>) -> Result<Option<(Messages, SchemaRef)>> {
-    if path == "-" {
-        return Ok(None);
-    }
+fn directory(
+    path: &str,
+    begun: Option<&Begun>,
+    consumed: &Arc<AtomicU64>,
+) -> Result<Option<(Messages, SchemaRef)>> {
     let unreadable = |e: io::Error| {
         let missing = e.kind() == io::ErrorKind::NotFound;
         let code = if missing { "input.missing" } else { "input.unreadable" };
         Error::input(code, plain(&e)).caused_by(e)
     };
-    let metadata = std::fs::metadata(path).map_err(unreadable)?;
+    let file = match begun {
+        // what was read of it is a stream's
+        Some(begun) if begun.head.is_empty() => begun.file.try_clone().map_err(unreadable)?,
+        Some(_) => return Ok(None),
+        None if path == "-" => return Ok(None),
+        // a pipe that is opened here cannot be opened again as a stream
+        None if !std::fs::metadata(path).map_err(unreadable)?.is_file() => return Ok(None),
+        None => File::open(path).map_err(unreadable)?,
+    };
+    let metadata = file.metadata().map_err(unreadable)?;
     if !metadata.is_file() {
-        return Ok(None); // what is opened here cannot be opened again as a stream
+        return Ok(None);
     }
-    let file = File::open(path).map_err(unreadable)?;
     let size = metadata.len();
     let mut head = [0; MAGIC.len()];
     match file.read_exact_at(&mut head, 0) {
@@ -222,8 +245,13 @@ fn directory(path: &str, consumed: &Arc<AtomicU64>) -> Result<Option<(Messages, 
 }
 
 /// A stream up to its schema.
-fn stream(path: &str, consumed: &Arc<AtomicU64>) -> Result<(Messages, SchemaRef)> {
-    let mut messages = Messages::Streamed(decode::open(path, consumed.clone())?);
+fn stream(
+    path: &str,
+    begun: Option<Begun>,
+    consumed: &Arc<AtomicU64>,
+) -> Result<(Messages, SchemaRef)> {
+    let (bytes, _) = decode::bytes(path, begun, consumed.clone())?;
+    let mut messages = Messages::Streamed(bytes);
     let Some(Message { metadata, .. }) = messages.next()? else {
         return Err(Error::input("input.empty", "is empty; an Arrow stream has a schema at least"));
     };

@@ -10,10 +10,14 @@ mod groups;
 mod import;
 pub mod ipc;
 pub mod json;
+pub mod kind;
+pub mod label;
+pub mod lines;
 pub mod parquet;
 mod positioned;
 pub mod scan;
 pub mod stream;
+pub mod unpack;
 pub mod value;
 
 use crate::error::Result;

@@ -37,6 +37,7 @@ const AHEAD: u64 = 256 << 20;
 /// A Parquet file.
 pub struct Parquet {
     path: String,
+    begun: Option<File>,
     options: ParquetOptions,
     file: Option<Opened>,
 }
@@ -100,7 +101,12 @@ enum Next {
 impl Parquet {
     /// A source that has not been opened yet.
     pub fn new(path: impl Into<String>, options: ParquetOptions) -> Parquet {
-        Parquet { path: path.into(), options, file: None }
+        Parquet { path: path.into(), begun: None, options, file: None }
+    }
+
+    /// The same source, of a file that is open already; the path is its name alone.
+    pub fn begun(self, file: File) -> Parquet {
+        Parquet { begun: Some(file), ..self }
     }
 }
 
@@ -111,8 +117,12 @@ impl Source for Parquet {
 
     fn open(&mut self) -> Result<Columns> {
         let rows = self.options.rows.max(1);
+        let file = match self.begun.take() {
+            Some(file) => Ok(file),
+            None => File::open(&self.path),
+        };
         let (opened, columns) =
-            guarded(|| Opened::new(&self.path, rows)).map_err(|e| e.in_input(&self.path))?;
+            guarded(|| Opened::new(file, rows)).map_err(|e| e.in_input(&self.path))?;
         self.file = Some(opened);
         Ok(columns)
     }
@@ -145,9 +155,9 @@ impl Source for Parquet {
 }
 
 impl Opened {
-    fn new(path: &str, rows: usize) -> Result<(Opened, Columns)> {
+    fn new(file: std::io::Result<File>, rows: usize) -> Result<(Opened, Columns)> {
         let system = |e: std::io::Error| Error::input("input.unreadable", plain(&e)).caused_by(e);
-        let file = File::open(path).and_then(Positioned::new).map_err(system)?;
+        let file = file.and_then(Positioned::new).map_err(system)?;
         let metadata = ArrowReaderMetadata::load(&file, ArrowReaderOptions::new());
         // what the writer noted of Arrow's types is a help, where it fits what is there
         let metadata = metadata.or_else(|_| {

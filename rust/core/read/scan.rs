@@ -53,7 +53,7 @@ pub enum Fault {
 }
 
 /// What the scanner needs to know of a file.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Format {
     /// The delimiter.
     pub delimiter: u8,
@@ -61,6 +61,10 @@ pub struct Format {
     pub max_cell: usize,
     /// For each column its slot, or [`NO_SLOT`]; columns after the last count as [`NO_SLOT`].
     pub slots: Vec<u32>,
+    /// A URL a line: neither header nor delimiters nor quotes.
+    pub lines: bool,
+    /// The encoding that the user named.
+    pub encoding: Option<String>,
 }
 
 /// A column that nobody asked for.

@@ -84,6 +84,8 @@ pub struct Chunk {
     pub rejects: Vec<Reject>,
     /// Rows seen.
     pub rows: u64,
+    /// Blank lines between the rows, which count in their numbers.
+    pub blank: u64,
     /// Rows that a filter left out.
     pub filtered: u64,
     /// URLs made from rows that were asked to become several, beyond the first.

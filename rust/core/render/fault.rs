@@ -134,9 +134,7 @@ impl LocFault {
             LocFault::Userinfo => {
                 "the URL holds a user name or password before the host; remove it"
             }
-            LocFault::NotUtf8 => {
-                "the URL is not UTF-8; name the encoding of the input with --encoding"
-            }
+            LocFault::NotUtf8 => "the URL is not UTF-8; write it as UTF-8",
         }
     }
 }

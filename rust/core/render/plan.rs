@@ -186,6 +186,13 @@ impl Plan {
     }
 }
 
+/// A name as it is compared: `Product URL`, `product-url` and ` PRODUCT_URL` are `product_url`.
+fn plain_name(name: &str) -> String {
+    let words = name.split(|c: char| c.is_whitespace() || matches!(c, '-' | '_'));
+    let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
+    words.join("_").to_lowercase()
+}
+
 impl Resolver<'_> {
     fn loc(&mut self, named: Option<&str>, template: Option<&str>) -> Result<()> {
         if let Some(text) = template {
@@ -207,6 +214,14 @@ impl Resolver<'_> {
                 return Err(Error::config("config.loc", "loc cannot be a constant; name a column"));
             }
             None => {
+                let first = self.columns.names.first().map(|name| name.to_ascii_lowercase());
+                if first.is_some_and(|name| name.starts_with("http") && name.contains("://")) {
+                    return Err(Error::config(
+                        "column.missing",
+                        "the first row is no header but a URL; if the file is a list of URLs, one \
+                         a line, say so (--format lines), else put the names of its columns first",
+                    ));
+                }
                 return Err(Error::config(
                     "column.missing",
                     format!(
@@ -237,7 +252,7 @@ impl Resolver<'_> {
             return Ok(Some(From::Slot(slot)));
         }
         let found: Vec<&String> = (self.columns.names.iter())
-            .filter(|column| names.iter().any(|name| name.eq_ignore_ascii_case(column)))
+            .filter(|column| names.contains(&&*plain_name(column)))
             .collect();
         match found[..] {
             [] => Ok(None),

@@ -51,6 +51,18 @@ pub struct Rules {
     pub(super) borders: bool,
 }
 
+/// Whether a lastmod is a number that may count from 1970; a year alone is none.
+fn is_count(cell: &Cell<'_>) -> bool {
+    match *cell {
+        Cell::Int(_) | Cell::UInt(_) | Cell::Float(_) => true,
+        Cell::Text(text) => {
+            let text = text.trim_ascii();
+            (9..=14).contains(&text.len()) && text.iter().all(u8::is_ascii_digit)
+        }
+        _ => false,
+    }
+}
+
 impl Rules {
     /// Checks the parts of the configuration that rule rows. With `key`, locs are hashed by it.
     pub fn new(config: &Config, key: Option<(u64, u64)>) -> Result<Rules> {
@@ -167,6 +179,8 @@ const MAX_CHARS: usize = 2_047;
 
 const LASTMOD_WRONG: &str =
     "is no date that can be written (2026-11-20, or with a time); a bare year or month is none";
+const LASTMOD_INTEGER: &str =
+    "is a number; if it counts from 1970, name the unit (--lastmod-epoch seconds, or milliseconds)";
 const CHANGEFREQ_WRONG: &str = "is none of always, hourly, daily, weekly, monthly, yearly, never";
 const PRIORITY_WRONG: &str = "is no number from 0.0 to 1.0";
 
@@ -423,7 +437,9 @@ impl<'r> Renderer<'r> {
             }
             None => {
                 tail.cut(before);
-                let what = ("lastmod.invalid", LASTMOD_WRONG);
+                let counts = self.rules.epoch.is_none() && is_count(&cell);
+                let what = if counts { LASTMOD_INTEGER } else { LASTMOD_WRONG };
+                let what = ("lastmod.invalid", what);
                 bad_field(self.rules, self.plan, what, from, &cell, chunk).map(|()| NO_LASTMOD)
             }
         }

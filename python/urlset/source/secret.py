@@ -1,0 +1,54 @@
+"""URIs as they may be shown: without user names, passwords, tokens and signatures."""
+
+from __future__ import annotations
+
+from urllib.parse import parse_qsl, unquote
+
+MASK = "***"
+
+#: shorter values are no secrets, and stand in many texts by chance
+SHORTEST = 4
+
+#: keys of a query that say where a store is
+PUBLIC = {"region", "scheme", "endpoint_override", "retry_limit_seconds"}
+
+
+def shown(uri: str) -> str:
+    """``uri`` without what may be secret: what stands before the host, its query, its fragment.
+
+    The name of a bucket stays. ``?***`` tells that there was a query.
+    """
+    scheme, sign, rest = uri.partition("://")
+    if not sign:
+        return uri
+    place, query = _parted(rest)
+    authority, slash, path = place.partition("/")
+    host = authority.rpartition("@")[2]
+    user = f"{MASK}@" if "@" in authority else ""
+    return f"{scheme}://{user}{host}{slash}{path}{f'?{MASK}' if query else ''}"
+
+
+def _parted(rest: str) -> tuple[str, str]:
+    """What stands before the query and the fragment, and these."""
+    at = min((i for i in (rest.find("?"), rest.find("#")) if i >= 0), default=len(rest))
+    return rest[:at], rest[at:]
+
+
+def secrets_of(uri: str) -> list[str]:
+    """What may be secret in ``uri``, the longest first, as it stands and as it is meant."""
+    place, query = _parted(uri.partition("://")[2])
+    user = place.partition("/")[0].rpartition("@")[0]
+    secrets = {query[1:], user, *user.split(":", 1)}
+    secrets |= {value for key, value in parse_qsl(query[1:]) if key not in PUBLIC}
+    parts = [part.partition("=") for part in query[1:].split("&")]
+    secrets |= {value for key, _, value in parts if key not in PUBLIC}
+    secrets |= {unquote(secret) for secret in secrets}
+    return sorted((s for s in secrets if len(s) >= SHORTEST), key=len, reverse=True)
+
+
+def hide(text: str, uri: str) -> str:
+    """``text`` without the secrets of ``uri``, in whatever form a library repeats them."""
+    text = text.replace(uri, shown(uri))
+    for secret in secrets_of(uri):
+        text = text.replace(secret, MASK)
+    return text
