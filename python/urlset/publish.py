@@ -24,17 +24,16 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import fcntl
 import json
 import os
 import stat
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from .errors import PublishError
-from .folder import Folder, folder_of, link_error
+from .folder import Folder, folder_of
+from .lock import alone, lock_state
 from .signals import undisturbed
 from .state import (
     DEFAULT_NAME,
@@ -59,8 +58,6 @@ from .state import (
 
 #: files that are staged one after the other
 FEW = 16
-#: seconds to wait while sets of other names go live, which takes one at most
-PATIENCE = 300.0
 #: what is true of the live set when a step fails, by how far the publication is
 BEFORE = "what was live still is"
 DURING = "the publication was begun and the next build completes it: the new set goes live"
@@ -141,9 +138,9 @@ class Publication:
                 " moved at once; choose another --state",
                 code="output.other_filesystem",
             )
-        with self._alone():
+        with alone(self._root):
             self.files = self._state_of(self.name)
-            self._lock = self._acquire(self.files)
+            self._lock = lock_state(self.files, self.out)
             self._take_over()
             self._recover()
             others = self._others()
@@ -190,93 +187,6 @@ class Publication:
         if name == DEFAULT_NAME:
             return self._root
         return self._open.enter_context(self._root.sub(name, make=True))
-
-    def _acquire(self, folder: Folder) -> int:
-        """A lock on the state of a name.
-
-        Raises:
-            PublishError: ``output.locked``: another build has it.
-        """
-        path = folder.path / LOCK
-        flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-        try:
-            lock = os.open(LOCK, flags, 0o666, dir_fd=folder.descriptor)
-        except OSError as error:
-            if error.errno == errno.ELOOP:
-                raise link_error(path) from None
-            error.filename = os.fspath(path)
-            raise
-        try:
-            if not stat.S_ISREG(os.fstat(lock).st_mode):
-                raise PublishError(f"{path}: is no regular file; remove it", code="output.lock")
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            os.close(lock)
-            if error.errno not in (errno.EWOULDBLOCK, errno.EACCES):
-                raise PublishError(
-                    f"{path}: {error.strerror}; file locks are needed", code="output.lock"
-                ) from None
-            raise PublishError(
-                f"{self.out}: another build is publishing here; wait for it, or choose another"
-                " --out",
-                code="output.locked",
-            ) from None
-        except BaseException:
-            os.close(lock)
-            raise
-        return lock
-
-    @contextlib.contextmanager
-    def _alone(self) -> Iterator[None]:
-        """Keeps builds of other names from going live meanwhile."""
-        lock = self._root.reopened()
-        try:
-            waiting = time.monotonic() + PATIENCE
-            while True:
-                try:
-                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    break
-                except OSError as error:
-                    if error.errno in (errno.EBADF, errno.EINVAL, errno.ENOTSUP, errno.ENOLCK):
-                        # NFS, for one, locks files only
-                        file = self._lock_file()
-                        os.close(lock)
-                        lock = file
-                        continue
-                    if error.errno not in (errno.EWOULDBLOCK, errno.EACCES):
-                        raise PublishError(
-                            f"{self.root}: {error.strerror}; file locks are needed",
-                            code="output.lock",
-                        ) from None
-                if time.monotonic() > waiting:
-                    raise PublishError(
-                        f"{self.root}: a build of another name has held it for"
-                        f" {PATIENCE:.0f} seconds; is it stopped?",
-                        code="output.locked",
-                    )
-                time.sleep(0.02)
-            yield
-        finally:
-            os.close(lock)
-
-    def _lock_file(self) -> int:
-        flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-        lock = os.open(f"{LOCK}.names", flags, 0o666, dir_fd=self._root.descriptor)
-        if not stat.S_ISREG(os.fstat(lock).st_mode):
-            os.close(lock)
-            raise PublishError(
-                f"{self.root / LOCK}.names: is no regular file; remove it", code="output.lock"
-            )
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            fcntl.flock(lock, fcntl.LOCK_UN)
-        except OSError as error:
-            if error.errno not in (errno.EWOULDBLOCK, errno.EACCES):
-                os.close(lock)
-                raise PublishError(
-                    f"{self.root}: {error.strerror}; file locks are needed", code="output.lock"
-                ) from None
-        return lock
 
     def _release(self) -> None:
         if self._lock is not None:
@@ -344,7 +254,7 @@ class Publication:
             known = (journal or {}).get("new", known)
             if known is None or not self._is_here(known) or not is_of(known, self.name, self._sets):
                 continue
-            lock = self._acquire(folder)
+            lock = lock_state(folder, self.out)
             try:
                 self._adopt(folder, journal, self.files)
             finally:
@@ -502,7 +412,7 @@ class Publication:
                 with self.writing(self.state):
                     self.keep_feeds(feeds)
             return
-        with self.writing(self.out), self._alone():
+        with self.writing(self.out), alone(self._root):
             self._check_targets(moves, manifest, former)
             for path in {folder_of(path): path for path in moves}.values():
                 self.staged_files.sync(path)

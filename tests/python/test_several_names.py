@@ -50,7 +50,7 @@ def test_each_name_keeps_to_itself(tmp_path: Path, out: Path, layout: str, elsew
         root = tmp_path / "state"
         more += ("--state", root)
     live: dict[str, list[str]] = {}
-    for turn in range(14):
+    for turn in range(9):
         name = NAMES[turn % 4] if turn < 4 else rng.choice(NAMES)
         source = catalog(tmp_path, name, rng.choice([90, 250, 410]))
         if turn % 3 == 0:

@@ -97,12 +97,16 @@ def announce(
     import time
     from pathlib import Path
 
+    from ..outfile import must_be_local
     from .options import Options, endpoints, key_files, properties, read_engines, read_hosts
     from .report import AnnounceReport
     from .secrets import Keyring
     from .session import Session
     from .target import read_target
 
+    for option, place in (("robots", robots), ("state", state)):
+        if place is not None:
+            must_be_local(option, place)
     started = time.monotonic()
     report = AnnounceReport() if report is None else report
     names = read_engines(to)

@@ -190,8 +190,15 @@ def announce(
     """Tell the search engines of the sitemaps of TARGET: a folder, an index, or its address."""
     from ..announce import AnnounceReport
     from ..announce import announce as run
+    from ..outfile import check_writable, must_be_local
 
     stdout = json_ != "-"
+    if json_ is not None and stdout:
+        must_be_local("json", json_)
+        try:  # before anything is sent
+            check_writable(Path(json_), replaced=False)
+        except OSError as wrong:
+            raise click.FileError(json_, hint=f"{wrong.strerror}; nothing was sent") from None
     report = AnnounceReport()
     error: dict[str, str] | None = None
     status = 3
