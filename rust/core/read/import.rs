@@ -4,6 +4,7 @@
 
 use arrow_array::ffi::{FFI_ArrowArray, from_ffi_and_data_type};
 use arrow_array::make_array;
+use arrow_buffer::{Buffer, ScalarBuffer};
 use arrow_data::{ArrayData, layout};
 use arrow_schema::{DataType, Fields};
 
@@ -47,7 +48,7 @@ impl Importer {
         for (&slot, dictionary) in self.slots.iter().zip(&mut self.dictionaries) {
             let column = batch.child_data().get(slot).ok_or("a column is missing")?;
             let within = |e| format!("column {:?}: {}", self.fields[slot].name(), words(e));
-            let column = column.slice(start, rows);
+            let column = settled(column.slice(start, rows));
             match (column.data_type(), column.child_data()) {
                 (DataType::Dictionary(..), [values]) => {
                     column.validate_data().map_err(within)?;
@@ -62,6 +63,33 @@ impl Importer {
         }
         Ok(Rows::new(&columns, rows))
     }
+}
+
+/// The same data without what may be any number and is none of anybody's business: the one offset
+/// of an empty array of text, the views of nulls.
+fn settled(data: ArrayData) -> ArrayData {
+    if data.is_empty() {
+        return ArrayData::new_empty(data.data_type());
+    }
+    if let (DataType::Utf8View | DataType::BinaryView, Some(nulls), [views, buffers @ ..]) =
+        (data.data_type(), data.nulls(), data.buffers())
+    {
+        let views = ScalarBuffer::<u128>::new(views.clone(), data.offset(), data.len());
+        let views = views.iter().zip(nulls).map(|(&view, valid)| if valid { view } else { 0 });
+        let data = ArrayData::builder(data.data_type().clone())
+            .len(data.len())
+            .nulls(Some(nulls.clone()))
+            .add_buffer(Buffer::from_vec(views.collect::<Vec<_>>()))
+            .add_buffers(buffers.to_vec());
+        // SAFETY: the caller validates what comes out before anything reads it.
+        return unsafe { data.build_unchecked() };
+    }
+    if data.child_data().is_empty() {
+        return data;
+    }
+    let children = data.child_data().iter().cloned().map(settled).collect();
+    // SAFETY: the caller validates what comes out before anything reads it.
+    unsafe { data.into_builder().child_data(children).build_unchecked() }
 }
 
 /// Whether an array can be imported as of a type: what the import itself takes for granted.
@@ -159,4 +187,101 @@ fn check_sizes(array: &FFI_ArrowArray, count: usize) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow_array::builder::MapBuilder;
+    use arrow_array::builder::StringBuilder;
+    use arrow_array::types::Int8Type;
+    use arrow_array::*;
+    use arrow_schema::{Field, Schema};
+
+    use super::*;
+    use crate::read::cell::{Cell, Row};
+
+    /// A batch with many kinds of columns, `rows` long.
+    fn batch(rows: usize) -> RecordBatch {
+        let texts = || (0..rows).map(|n| (n % 3 > 0).then(|| format!("text number {n}")));
+        let numbers = Int32Array::from_iter_values(0..rows as i32);
+        let keys: DictionaryArray<Int8Type> = (0..rows).map(|_| Some("one of few")).collect();
+        let list = ListArray::from_iter_primitive::<types::Int32Type, _, _>(
+            (0..rows).map(|n| Some(vec![Some(n as i32); n % 3])),
+        );
+        let mut map = MapBuilder::new(None, StringBuilder::new(), StringBuilder::new());
+        for n in 0..rows {
+            map.keys().append_value("de");
+            map.values().append_value(format!("/{n}"));
+            map.append(true).unwrap();
+        }
+        // their items are a slice without any, whose one offset is not 0
+        let items = texts().collect::<StringArray>().slice(rows, 0);
+        let item = Arc::new(Field::new("item", DataType::Utf8, true));
+        let ends = arrow_buffer::OffsetBuffer::new(vec![0; rows + 1].into());
+        let lists = ListArray::new(item, ends, Arc::new(items), None);
+        let one = StructArray::from(vec![(
+            Arc::new(Field::new("a", DataType::Int32, true)),
+            Arc::new(numbers.clone()) as ArrayRef,
+        )]);
+        let columns: Vec<ArrayRef> = vec![
+            Arc::new(texts().collect::<StringArray>()),
+            Arc::new(texts().collect::<LargeStringArray>()),
+            Arc::new(texts().collect::<StringViewArray>()),
+            Arc::new(keys),
+            Arc::new(list),
+            Arc::new(map.finish()),
+            Arc::new(one),
+            Arc::new(lists),
+            Arc::new(NullArray::new(rows)),
+            Arc::new((0..rows).map(|n| Some(n % 2 == 0)).collect::<BooleanArray>()),
+            Arc::new(
+                FixedSizeBinaryArray::try_from_iter((0..rows.max(1)).map(|_| b"ab"))
+                    .unwrap()
+                    .slice(0, rows),
+            ),
+        ];
+        let fields: Vec<Field> = columns
+            .iter()
+            .enumerate()
+            .map(|(n, column)| Field::new(format!("c{n}"), column.data_type().clone(), true))
+            .collect();
+        RecordBatch::try_new(Arc::new(Schema::new(fields)), columns).unwrap()
+    }
+
+    fn imported(batch: RecordBatch) -> Result<Rows, String> {
+        let mut importer = Importer::new(batch.schema().fields().clone());
+        importer.select(&(0..batch.num_columns()).collect::<Vec<_>>());
+        importer.import(FFI_ArrowArray::new(&StructArray::from(batch).into()))
+    }
+
+    #[test]
+    fn what_is_right_is_taken_whole_and_in_slices() {
+        for (start, length) in [(0, 50), (0, 0), (7, 20), (49, 1), (3, 0)] {
+            let rows = imported(batch(50).slice(start, length)).unwrap();
+            assert_eq!((rows.start, rows.end), (0, length));
+            for at in 0..length {
+                let (text, row) = (format!("text number {}", start + at), rows.row(at));
+                for slot in 0..3 {
+                    let mut scratch = Vec::new();
+                    let cell = row.cell(slot, &mut scratch);
+                    let wanted =
+                        if (start + at) % 3 > 0 { Cell::Text(text.as_bytes()) } else { Cell::Null };
+                    assert_eq!(cell, wanted);
+                }
+                assert_eq!(row.cell(3, &mut Vec::new()), Cell::Text(b"one of few"));
+            }
+        }
+    }
+
+    #[test]
+    fn rows_that_are_null_as_a_whole_are_none() {
+        let batch = batch(3);
+        let array = StructArray::from(batch.clone());
+        let (fields, columns, _) = array.into_parts();
+        let array = StructArray::new(fields, columns, Some(vec![true, false, true].into()));
+        let mut importer = Importer::new(batch.schema().fields().clone());
+        assert!(importer.import(FFI_ArrowArray::new(&array.into())).is_err());
+    }
 }
