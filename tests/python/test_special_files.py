@@ -176,12 +176,17 @@ def test_what_may_not_be_read_is_said(tmp_path: Path) -> None:
     (root / "closed").chmod(0)
 
     def as_nobody(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-        # all is imported before: the interpreter's own files may be closed to others
+        # the interpreter's own files may be closed to others: a first run imports all of them
         code = (
-            "import locale, os, pyarrow.compute, pyarrow.csv, urlset.read, urlset.rows, urlset.verify;"
-            "import urlset.cli.read, urlset.cli.verify; from urlset.cli import main; os.chdir('/');"
-            f"os.setgroups([]); os.setgid({NOBODY}); os.setuid({NOBODY}); main()"
+            "import difflib, os, sys; from urlset.cli import cli, main\n"
+            "for command in ('verify', 'read'):\n"
+            "    rows = ['-o', sys.argv[2], '--quiet'] if command == 'read' else ['--quiet']\n"
+            "    cli.main(args=[command, sys.argv[1], *rows], standalone_mode=False)\n"
+            f"os.chdir('/'); os.setgroups([]); os.setgid({NOBODY}); os.setuid({NOBODY})\n"
+            "main(sys.argv[3:])"
         )
+        first = [root / "a.xml", tmp_path / "first.csv"]
+        arguments = (*first, *arguments)
         command = [sys.executable, "-c", code, *map(str, arguments)]
         done = subprocess.run(command, capture_output=True, text=True, timeout=60)
         assert "Traceback" not in done.stderr, done.stderr
