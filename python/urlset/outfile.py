@@ -84,17 +84,22 @@ def _is_read_only(target: Path) -> bool:
 def replacing(target: Path) -> Iterator[BinaryIO]:
     """A file that takes the place of ``target`` when the block ends well; else nothing changes.
 
-    It is written beside it and synced. A device or a pipe is written to as it is.
+    It is written beside it and synced. Of a link, the file that it leads to is replaced. A device
+    or a pipe is written to as it is, and so is the file that a standard stream was redirected to.
 
     Raises:
         OSError: it cannot be written.
     """
-    if is_special(target):
-        with target.open("wb") as file:
+    stream = _standard_stream(target)
+    if stream is not None or is_special(target):
+        # through the stream itself: with >> it appends
+        with open(target if stream is None else os.dup(stream), "wb") as file:  # noqa: PTH123
             yield file
         return
-    if target.is_symlink() and not target.exists():
-        raise OSError(errno.ENOENT, "is a symbolic link to nothing; remove it", str(target))
+    if target.is_symlink():
+        if not target.exists():
+            raise OSError(errno.ENOENT, "is a symbolic link to nothing; remove it", str(target))
+        target = target.resolve()
     staged = target.with_name(f".urlset-{uuid4().hex}")
     try:
         # the kernel applies the umask; asking for it would change it for all threads
@@ -120,12 +125,23 @@ def sync_folder(folder: Path) -> None:
 
 
 def is_special(target: Path) -> bool:
-    """Whether ``target`` is a device or a pipe, as ``/dev/stdout`` is."""
+    """Whether ``target`` is a device, a pipe, or the file of a standard stream: no other file may
+    take its place, as it might of ``/dev/stdout``."""
     try:
         mode = target.stat().st_mode
     except OSError:
         return False
-    return not stat.S_ISREG(mode) and not stat.S_ISDIR(mode)
+    ordinary = stat.S_ISREG(mode) or stat.S_ISDIR(mode)
+    return not ordinary or _standard_stream(target) is not None
+
+
+def _standard_stream(target: Path) -> int | None:
+    """The descriptor of standard output or standard error, if ``target`` is the same file."""
+    for descriptor in (1, 2):
+        with suppress(OSError):
+            if os.path.samestat(target.stat(), os.fstat(descriptor)):
+                return descriptor
+    return None
 
 
 def _error(number: int, path: Path) -> OSError:

@@ -148,7 +148,7 @@ mod tests {
 
     #[test]
     fn many_are_a_sample_that_no_order_changes() {
-        let mut locs: Vec<String> = (0..500_000)
+        let mut locs: Vec<String> = (0..150_000)
             .flat_map(|i| {
                 let loc = format!("https://www.shop.example/products/item-{i}");
                 let twin = (i % 10 == 0).then(|| loc.replace("item", "Item"));
@@ -157,9 +157,9 @@ mod tests {
             .collect();
         let (found, level) = count(locs.iter());
         let rate = (1 << level) as f64;
-        assert!((3..=6).contains(&level));
+        assert!((2..=4).contains(&level));
         let estimate = found as f64 * rate;
-        assert!((40_000.0..60_000.0).contains(&estimate), "{estimate}");
+        assert!((12_500.0..17_500.0).contains(&estimate), "{estimate}");
         locs.reverse();
         assert_eq!(count(locs.iter()), (found, level));
         locs.sort_by_key(|loc| (loc.len(), loc.bytes().rev().collect::<Vec<_>>()));
