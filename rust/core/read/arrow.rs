@@ -14,6 +14,7 @@ use arrow_buffer::{NullBuffer, ScalarBuffer};
 use arrow_schema::{ArrowError, DataType, TimeUnit};
 
 use super::cell::{Cell, ColumnKind, Columns, Row};
+use super::extent::batch_bytes;
 use super::value::Value;
 use super::{Batch, Source};
 use crate::error::{Error, Result};
@@ -31,6 +32,10 @@ pub struct Stream {
     gaps: VecDeque<(u64, u64)>,
     /// rows of the stream given out
     given: u64,
+    /// bytes of a row of the batch at hand, about
+    row_bytes: usize,
+    /// bytes of the rows given out last
+    held: usize,
 }
 
 impl Stream {
@@ -51,6 +56,8 @@ impl Stream {
             rows: rows.max(1),
             gaps: VecDeque::new(),
             given: 0,
+            row_bytes: 0,
+            held: 0,
         })
     }
 }
@@ -104,6 +111,7 @@ impl Source for Stream {
                 let most = self.rows.min(usize::try_from(before_gap).unwrap_or(usize::MAX));
                 let stop = end.min(start.saturating_add(most));
                 self.given += (stop - start) as u64;
+                self.held = (stop - start) * self.row_bytes;
                 if stop < end {
                     self.rest = Some((columns.clone(), stop, end));
                 }
@@ -113,6 +121,7 @@ impl Source for Stream {
             let batch: RecordBatch = batch.map_err(|e| broken(&e).in_input(&self.name))?;
             let columns = self.slots.iter().map(|&slot| Reader::new(batch.column(slot))).collect();
             if batch.num_rows() > 0 {
+                self.row_bytes = batch_bytes(&batch) / batch.num_rows();
                 self.rest = Some((Arc::new(columns), 0, batch.num_rows()));
             }
         }
@@ -120,6 +129,10 @@ impl Source for Stream {
 
     fn consumed(&self) -> u64 {
         0
+    }
+
+    fn held(&self) -> usize {
+        self.held
     }
 }
 

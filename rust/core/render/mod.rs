@@ -22,6 +22,7 @@ mod news;
 pub mod plan;
 mod prefix;
 pub mod priority;
+pub mod room;
 pub mod row;
 mod split;
 mod tail;
