@@ -51,7 +51,7 @@ const POINTS: [(fn(&Path) -> Told, &[&str]); 8] = [
             "syncer.file@3",
         ],
     ),
-    (build_large, &["worker.part", "worker.part@9", "worker.write", "collector.event@9"]),
+    (build_large, &["worker.part", "worker.part@4", "worker.write", "collector.event@9"]),
     (build_sorted, &["sorter", "sorter.run", "sorter.run@2", "worker.write"]),
     (build_parquet, &["decoder", "decoder.group", "decoder.group@2", "reader.batch@5"]),
     (check, &["crew", "crew@2"]),
