@@ -26,8 +26,11 @@ use urlset_core::thread::armed;
 use urlset_core::unique::Seen;
 use urlset_core::write::dir::Dir;
 
+/// What runs, and where it is to panic.
+type Points = (fn(&Path) -> Told, &'static [&'static str]);
+
 /// What runs, and the points that it passes. `@3`: when a thread comes by for the third time.
-const POINTS: [(fn(&Path) -> Told, &[&str]); 8] = [
+const POINTS: [Points; 8] = [
     (
         build,
         &[

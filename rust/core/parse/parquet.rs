@@ -76,6 +76,7 @@ pub fn write<W: Write + Send>(
     // they are not waited for after a stop: what is between two batches can take long
     let factory = Arc::new(factory);
     let fallen = Arc::new(OnceLock::new());
+    let mut encoders = Vec::new();
     for thread in 0..threads.max(1) {
         let (factory, schema) = (factory.clone(), schema.clone());
         // the second keeps the queue open until it is told why nobody takes from it
@@ -93,7 +94,7 @@ pub fn write<W: Write + Send>(
             drop(alive);
         };
         match start("encode", run, failed) {
-            Ok(_) => {}
+            Ok(encoder) => encoders.push(encoder),
             Err(error) if thread == 0 => return Err(Failure::Rows(failed_rows(said(&error)))),
             Err(_) => break, // those that there are do all the work
         }
@@ -120,6 +121,11 @@ pub fn write<W: Write + Send>(
         }
         group.close()?;
         total += rows as u64;
+    }
+    // all is encoded: they end at once, if they have not failed
+    encoders.into_iter().for_each(|encoder| drop(encoder.join()));
+    if let Some(text) = fallen.get() {
+        return Err(Failure::Rows(failed_rows(text.clone())));
     }
     writer.close()?;
     Ok(total)

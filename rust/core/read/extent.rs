@@ -7,7 +7,7 @@ use arrow_schema::DataType;
 /// Bytes of the rows of a batch: of what they refer to, not of the buffers behind it, of which a
 /// producer may give slices.
 pub(super) fn batch_bytes(batch: &RecordBatch) -> usize {
-    batch.columns().iter().map(|column| array_bytes(column)).sum()
+    batch.columns().iter().map(array_bytes).sum()
 }
 
 fn array_bytes(array: &ArrayRef) -> usize {
