@@ -240,7 +240,7 @@ fn run_all(
             sorter,
             splitter,
             packing: Packing::new(config.layout, limits),
-            dispatch: Dispatch::new(shard_tx, done_rx, &progress.stop),
+            dispatch: Dispatch::new(shard_tx, done_rx, &progress.stop, workers),
             buffers: buffer_tx,
             pool: pool.clone(),
             rejects: RejectFile::new(rejects),

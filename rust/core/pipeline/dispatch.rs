@@ -10,9 +10,11 @@ use crate::render::room::Room;
 use crate::shard::packer::Shard;
 use crate::write::manifest::ShardEntry;
 
-/// Bytes of shards that may wait to be compressed or are being compressed, and one shard. Pieces
-/// are let go as they are compressed, so three shards of 50 MiB are under way at a time.
-const UNDER_WAY: usize = 96 << 20;
+/// Bytes of shards that may wait to be compressed or are being compressed, or one shard. Pieces are
+/// let go as they are compressed, so two shards of 50 MiB are under way at a time.
+const UNDER_WAY: usize = 64 << 20;
+/// The same for each worker, where there are many: a usual shard has 6 MiB.
+const UNDER_WAY_EACH: usize = 8 << 20;
 /// How long a stop may go unnoticed.
 pub(super) const PATIENCE: Duration = Duration::from_millis(100);
 /// How long to wait before asking again whether there is room.
@@ -24,6 +26,8 @@ pub(super) struct Dispatch<'r> {
     done: Receiver<Result<ShardEntry>>,
     stop: &'r AtomicBool,
     room: Room,
+    /// bytes that may be under way
+    most: usize,
     /// shards of which the workers have not told anything yet
     open: usize,
     list: Vec<ShardEntry>,
@@ -35,8 +39,10 @@ impl<'r> Dispatch<'r> {
         shards: Sender<Shard>,
         done: Receiver<Result<ShardEntry>>,
         stop: &'r AtomicBool,
+        workers: usize,
     ) -> Dispatch<'r> {
-        Dispatch { shards, done, stop, room: Room::default(), open: 0, list: Vec::new() }
+        let most = UNDER_WAY.max(workers.saturating_mul(UNDER_WAY_EACH));
+        Dispatch { shards, done, stop, most, room: Room::default(), open: 0, list: Vec::new() }
     }
 
     /// Hands over a shard, when there is room for it.
@@ -49,7 +55,7 @@ impl<'r> Dispatch<'r> {
             self.list.push(written?);
         }
         shard.charge(&self.room);
-        while self.open > 0 && self.room.used() > UNDER_WAY {
+        while self.open > 0 && self.room.used() > self.most {
             self.wait(PAUSE)?;
         }
         loop {

@@ -39,7 +39,7 @@ struct State {
 
 impl Gate {
     /// Bytes of chunks that may wait.
-    pub const MOST: usize = 32 << 20;
+    pub const MOST: usize = 16 << 20;
 
     /// Whether a chunk of so many bytes of a batch may go on; if so it is counted.
     pub fn enter(&self, batch: u64, bytes: usize) -> bool {

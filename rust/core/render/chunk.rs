@@ -117,7 +117,7 @@ struct Waiting {
 
 impl Pool {
     /// Bytes that wait at most; more are freed.
-    const MOST: usize = 32 << 20;
+    const MOST: usize = 128 << 20;
 
     fn take(&self) -> Buffers {
         let Ok(mut waiting) = self.0.lock() else { return Buffers::default() };
@@ -183,6 +183,8 @@ impl Chunk {
     pub fn take_full(&mut self) -> Chunk {
         let mut next = self.pool.as_ref().map_or_else(Chunk::default, Chunk::new);
         next.row_notes = take(&mut self.row_notes);
+        // the next one will be full as well; grown by doubling it would take twice the memory
+        next.bytes.reserve_exact(FULL + FULL / 8);
         let mut full = replace(self, next);
         full.sum_up();
         full
