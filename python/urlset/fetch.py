@@ -20,8 +20,9 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 from urllib.parse import urljoin, urlsplit
 
 from . import _core
-from .errors import InputError
+from .errors import InputError, PublishError
 from .targets import Found, Item
+from .threads import start
 
 if TYPE_CHECKING:
     import httpx
@@ -160,8 +161,13 @@ class _Fetcher:
                 except BaseException as error:  # noqa: BLE001 - it goes on in the caller
                     done.put((number, None, error))
 
-        for _ in range(min(PARALLEL, len(jobs))):
-            threading.Thread(target=run, daemon=True).start()
+        for number in range(min(PARALLEL, len(jobs))):
+            try:
+                start(threading.Thread(target=run, daemon=True))
+            except PublishError:
+                if number == 0:
+                    raise
+                break  # those that there are do all the work
         results: dict[int, Any] = {}
         while len(results) < len(jobs):
             number, result, error = done.get()

@@ -289,6 +289,8 @@ def _pipe_feed(file: Any, uri: str) -> Feed:
     import shutil
     import threading
 
+    from .threads import start
+
     reader, writer = os.pipe()
     failed: list[BaseException] = []
 
@@ -302,7 +304,7 @@ def _pipe_feed(file: Any, uri: str) -> Feed:
             failed.append(error)
 
     thread = threading.Thread(target=send, name=f"read {uri}", daemon=True)
-    thread.start()
+    start(thread)
 
     def close() -> None:
         # without a reader the thread ends, wherever it is

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import urlsplit
 
 from ..errors import AnnounceError
+from ..threads import start
 from .address import is_loopback
 from .secrets import Keyring
 
@@ -110,7 +111,7 @@ def within(seconds: float, work: Callable[[], _T], stop: threading.Event) -> _T 
     that never answers can hold the run, or the end of the process.
     """
     box: queue.SimpleQueue[_T] = queue.SimpleQueue()
-    threading.Thread(target=lambda: box.put(work()), daemon=True).start()
+    start(threading.Thread(target=lambda: box.put(work()), daemon=True))
     deadline = time.monotonic() + seconds
     stopped = False
     while (left := deadline - time.monotonic()) > 0:

@@ -191,7 +191,8 @@ def _signals(run: Build, json_path: str | None) -> Iterator[None]:
     def leave_soon(status: int) -> None:
         timer = threading.Timer(0.3, leave, [status])
         timer.daemon = True
-        timer.start()
+        with suppress(RuntimeError):  # no thread is left: the main one must do
+            timer.start()
 
     with stopping(leave_soon):
         try:
