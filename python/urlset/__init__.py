@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from .read import read
     from .report import Report
     from .verify import verify
+del TYPE_CHECKING
 
 __all__ = [
     "AnnounceError",
