@@ -1,11 +1,8 @@
 """Catalogs of millions of rows to sitemaps, at the speed at which gzip can write them."""
 
 import sys
-import typing
-from importlib import import_module as _import_module
 from types import ModuleType as _ModuleType
 
-from ._core import __version__
 from .errors import (
     AnnounceError,
     ConfigError,
@@ -16,13 +13,16 @@ from .errors import (
     RejectLimitError,
 )
 
-if typing.TYPE_CHECKING:
+TYPE_CHECKING = False  # the module typing takes 5 ms
+if TYPE_CHECKING:
+    from ._core import __version__
     from .announce import AnnounceReport, announce
     from .build import build
     from .diff import diff
     from .read import read
     from .report import Report
     from .verify import verify
+del TYPE_CHECKING
 
 __all__ = [
     "AnnounceError",
@@ -42,8 +42,10 @@ __all__ = [
     "verify",
 ]
 
-# Imported when they are first asked for: start-up counts, and all of them take 60 ms.
+# Imported when they are first asked for: start-up counts, and all of them take 60 ms. Until the
+# command is there to see a signal (urlset.__main__), no more than this file is imported.
 _MODULES = {
+    "__version__": "_core",
     "AnnounceReport": "announce.report",
     "Report": "report",
     "announce": "announce",
@@ -57,10 +59,21 @@ _MODULES = {
 class _Package(_ModuleType):
     """The package, whose functions go by the names of the modules that they stand in."""
 
-    def __getattr__(self, name: str) -> typing.Any:
+    def __getattr__(self, name: str) -> object:
         if name not in _MODULES:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        value = getattr(_import_module(f"{__name__}.{_MODULES[name]}"), name)
+        from importlib import import_module
+
+        try:
+            value = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+        except ImportError as error:
+            if "subinterpreter" not in str(error):
+                raise
+            raise ConfigError(
+                "urlset does not run in a subinterpreter; call it in the main one, or in a process"
+                " of its own",
+                code="config.interpreter",
+            ) from error
         setattr(self, name, value)
         return value
 

@@ -358,10 +358,10 @@ class Publication:
             for path, text in files.items():
                 self._stage(path, text)
             return
-        from concurrent.futures import ThreadPoolExecutor
+        from .threads import Pool
 
         # an index for each of 10,000 values: waiting for the disk 8 at a time takes a quarter
-        with ThreadPoolExecutor(8) as threads:
+        with Pool(8) as threads:
             for _ in threads.map(self._stage, files, files.values()):
                 pass
 

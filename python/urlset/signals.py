@@ -25,8 +25,11 @@ def undisturbed() -> Iterator[None]:
             for number in (signal.SIGINT, signal.SIGTERM):
                 handler = signal.getsignal(number)
                 if handler is not None:
+                    try:
+                        signal.signal(number, lambda number, _: came.append(number))
+                    except ValueError:
+                        break  # in a subinterpreter, which no signal reaches
                     restored.callback(signal.signal, number, handler)
-                    signal.signal(number, lambda number, _: came.append(number))
             with together:
                 yield
     finally:

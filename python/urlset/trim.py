@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 from . import _core
+from .threads import Pool
 
 #: path, name and digest of a file, as :mod:`urlset.diff` takes it
 Shard = tuple[Any, str, str | None]
@@ -48,7 +48,7 @@ def trimmed(
             for path, shard, is_there in zip(cuts, pair, written, strict=True)
         ]
 
-    with ThreadPoolExecutor(min(os.cpu_count() or 1, THREADS)) as pool:
+    with Pool(min(os.cpu_count() or 1, THREADS)) as pool:
         for kept in pool.map(cut, enumerate(pairs)):
             rest_old += kept[0]
             rest_new += kept[1]

@@ -266,8 +266,8 @@ impl Default for MaxRejects {
 }
 
 /// Bytes of a batch at most where each row becomes several: what it is rendered to grows by the
-/// square of the languages. 40 of them from Parquet took 1.4 to 1.9 GB in batches of 1 MiB, 0.4 GB
-/// in these (the test of memory in tests/python/test_alternates.py), and a quarter less CPU time.
+/// square of the languages, and a worker that renders a batch for long holds up those behind it. What
+/// waits in memory is bounded elsewhere (`pipeline/gate.rs`).
 const EXPANDING: usize = 64 << 10;
 
 impl Config {

@@ -23,6 +23,7 @@ pub mod read;
 pub mod render;
 pub mod shard;
 pub mod simd;
+pub mod thread;
 pub mod unique;
 pub mod variants;
 pub mod write;

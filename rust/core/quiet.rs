@@ -1,11 +1,14 @@
 //! Panics that are caught and told as errors print nothing.
 
-use std::cell::Cell;
-use std::panic;
+use std::any::Any;
+use std::cell::{Cell, RefCell};
+use std::panic::{self, AssertUnwindSafe, PanicHookInfo, catch_unwind};
 use std::sync::Once;
 
 thread_local! {
     static QUIET: Cell<bool> = const { Cell::new(false) };
+    /// where the last quiet panic of this thread happened
+    static PLACE: RefCell<String> = const { RefCell::new(String::new()) };
 }
 
 /// Runs code whose panics the caller catches, without the message that a panic prints.
@@ -13,8 +16,11 @@ pub fn quiet<T>(run: impl FnOnce() -> T) -> T {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {
         let before = panic::take_hook();
-        panic::set_hook(Box::new(move |panic| {
-            if !QUIET.get() {
+        panic::set_hook(Box::new(move |panic: &PanicHookInfo<'_>| {
+            if QUIET.try_with(Cell::get).unwrap_or(false) {
+                let place = panic.location().map(ToString::to_string).unwrap_or_default();
+                let _ = PLACE.try_with(|last| last.replace(place));
+            } else {
                 before(panic);
             }
         }));
@@ -23,4 +29,20 @@ pub fn quiet<T>(run: impl FnOnce() -> T) -> T {
     let result = run();
     QUIET.set(before);
     result
+}
+
+/// Runs code; a panic in it becomes its text and place, on one line, and prints nothing.
+pub fn caught<T>(run: impl FnOnce() -> T) -> Result<T, String> {
+    quiet(|| catch_unwind(AssertUnwindSafe(run))).map_err(|panic| {
+        let place = PLACE.with(RefCell::take);
+        let text = text(&*panic).replace(char::is_control, " ");
+        // what a panic carries may panic in turn when it is dropped
+        std::mem::forget(panic);
+        format!("{text} at {place}")
+    })
+}
+
+fn text(panic: &(dyn Any + Send)) -> &str {
+    let owned = panic.downcast_ref::<String>().map(String::as_str);
+    owned.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("a panic without a text")
 }

@@ -24,6 +24,7 @@ use urlset_core::read::parquet::{Parquet, ParquetOptions};
 use urlset_core::read::stream::Stream;
 use urlset_core::render::loc::absolute;
 use urlset_core::shard::gzip::{Encoder, Libdeflate};
+use urlset_core::thread::start;
 use urlset_core::write::dir::Dir;
 
 use crate::buffer::Isal;
@@ -157,10 +158,10 @@ fn watched<T: Send + 'static>(
     work: impl FnOnce() -> urlset_core::error::Result<T> + Send + 'static,
 ) -> PyResult<T> {
     let (done_tx, done_rx) = bounded(1);
-    std::thread::spawn(move || {
-        // nobody waits any more where a signal came
-        let _ = done_tx.send(work());
-    });
+    let told = done_tx.clone();
+    // nobody waits any more where a signal came
+    let work = move || drop(done_tx.send(work()));
+    start("look", work, move |error| drop(told.send(Err(error)))).map_err(|e| exception(py, &e))?;
     loop {
         match py.detach(|| done_rx.recv_timeout(Duration::from_millis(50))) {
             Ok(result) => return result.map_err(|e| exception(py, &e)),
@@ -213,18 +214,22 @@ pub fn build(
     let (name, text) = (config.name.clone(), config.output == urlset_core::config::Output::Text);
 
     let (done_tx, done_rx) = bounded(1);
+    let told = done_tx.clone();
     let watched = progress.clone();
-    let thread = std::thread::spawn(move || {
+    let work = move || {
         let sink = Dir::new(folder, name, text, encoder.as_deref(), live);
         let result = pipeline::run(&config, sources, &sink, rejects, &progress, &seen);
+        drop(sink);
         // the receiver leaves only after this
         let _ = done_tx.send(result);
-    });
+    };
+    let failed = move |error| drop(told.send(Err(error))); // likewise
+    urlset_core::thread::start("build", work, failed).map_err(|e| exception(py, &e))?;
     let mut interrupted = None;
     let result = loop {
         match py.detach(|| done_rx.recv_timeout(Duration::from_millis(50))) {
-            Ok(result) => break Some(result),
-            Err(RecvTimeoutError::Disconnected) => break None,
+            Ok(result) => break result,
+            Err(RecvTimeoutError::Disconnected) => break Err(Error::thread()),
             Err(RecvTimeoutError::Timeout) => {}
         }
         if interrupted.is_some() {
@@ -239,14 +244,10 @@ pub fn build(
             interrupted = Some(error);
         }
     };
-    let _ = py.detach(|| thread.join());
     if let Some(error) = interrupted {
         return Err(error);
     }
-    let outcome = match result {
-        Some(result) => result.map_err(|e| exception(py, &e))?,
-        None => return Err(PyValueError::new_err("a thread of the core ended early")),
-    };
+    let outcome = result.map_err(|e| exception(py, &e))?;
     serde_json::to_string(&outcome).map_err(|e| PyValueError::new_err(e.to_string()))
 }
 

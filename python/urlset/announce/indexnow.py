@@ -7,13 +7,14 @@ import json
 import os
 import secrets
 from collections.abc import Callable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from ..errors import AnnounceError, ConfigError, PublishError
 from ..signals import undisturbed
+from ..threads import Pool
 from .address import check_page, host_of
 from .http import JSON, Again, Answer, Http, Request, Stopped, retry_after
 from .journal import Journal
@@ -143,7 +144,7 @@ class _Sender:
     def run(self) -> None:
         """Send all; what an interrupt leaves is in the journal and in the tallies."""
         under_way: dict[Future[int], tuple[str, list[str]]] = {}
-        with ThreadPoolExecutor(WORKERS, thread_name_prefix="indexnow") as pool:
+        with Pool(WORKERS, thread_name_prefix="indexnow") as pool:
             try:
                 for host, urls in self._batches():
                     while len(under_way) >= WORKERS:

@@ -6,8 +6,10 @@ Each command lives in a module of its own that is imported when it is called: st
 from __future__ import annotations
 
 import errno
+import io
 import os
 import sys
+from contextlib import suppress
 from importlib import import_module
 
 import click
@@ -76,6 +78,7 @@ def one_line(text: str) -> str:
 def main(argv: list[str] | None = None) -> None:
     """Run the command line and leave the process with its exit status."""
     if argv is None:  # a process of its own
+        _mend_streams()
         # pyarrow would import them where they are installed, and urlset has no use for them: 0.3 s
         missing = dict.fromkeys(("numpy", "pandas"))
         sys.modules.update(missing)  # type: ignore[arg-type] # None: as if not installed
@@ -103,12 +106,17 @@ def main(argv: list[str] | None = None) -> None:
             raise
         status = _system(error)
     except Exception as error:
+        from ..threads import REFUSED, is_refused
+
         if os.environ.get("URLSET_TRACEBACK"):
             raise
-        _say(
-            f"internal error: {type(error).__name__}: {error}; this is a defect of urlset,"
-            " please report it with the traceback that URLSET_TRACEBACK=1 shows"
-        )
+        if is_refused(error):  # by a library
+            _say(f"{REFUSED} [system.threads]")
+        else:
+            _say(
+                f"internal error: {type(error).__name__}: {error}; this is a defect of urlset,"
+                " please report it with the traceback that URLSET_TRACEBACK=1 shows"
+            )
         status = 3
     status = status if isinstance(status, int) else 0
     if argv is not None:
@@ -123,6 +131,37 @@ def main(argv: list[str] | None = None) -> None:
     except OSError as error:
         status = _system(error)
     os._exit(status)
+
+
+class _Deaf(io.TextIOWrapper):
+    """Standard error that may be full or closed: what was done does not depend on it."""
+
+    def write(self, text: str) -> int:
+        with suppress(OSError):
+            super().write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        with suppress(OSError):
+            super().flush()
+
+
+def _mend_streams() -> None:
+    """A standard stream that is closed is not to become a file that is opened next.
+
+    What is written to a closed output, or read from a closed input, fails as before.
+    """
+    for number, mode in ((0, os.O_WRONLY), (1, os.O_RDONLY), (2, os.O_WRONLY)):
+        try:
+            os.fstat(number)
+        except OSError:
+            with suppress(OSError):
+                # the lowest number that is free is this one
+                os.open(os.devnull, mode)
+    with suppress(AttributeError, OSError):  # not a stream of the system
+        buffer = sys.stderr.buffer if sys.stderr is not None else os.fdopen(2, "wb", closefd=False)
+        encoding = getattr(sys.stderr, "encoding", "utf-8")
+        sys.stderr = _Deaf(buffer, encoding, "backslashreplace", line_buffering=True)
 
 
 def _system(error: OSError) -> int:

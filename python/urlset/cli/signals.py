@@ -8,7 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import NoReturn
 
 import click
@@ -83,7 +83,8 @@ def _watched(
 
     thread = threading.Thread(target=watch, name="watch for signals", daemon=True)
     former = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
-    thread.start()
+    with suppress(RuntimeError):  # no thread is left: the main one must do
+        thread.start()
     try:
         yield
     finally:

@@ -11,6 +11,7 @@ from typing import IO
 
 from ..config import Options
 from ..errors import InputError
+from ..threads import start
 from .feed import NO_ROOM, Feed, file_format, readable
 from .jsonl import jsonl_feed
 from .names import BZIP2_HEAD, HEAD, format_of
@@ -104,7 +105,7 @@ def _pipe(stream: Stream, name: str, format: str, hide: Callable[[str], str]) ->
             failed.append(error)
 
     thread = threading.Thread(target=send, name=f"read {name}", daemon=True)
-    thread.start()
+    start(thread)
 
     def close() -> None:
         # without a reader the thread ends, wherever it is

@@ -7,6 +7,8 @@ import threading
 from collections.abc import Callable
 from typing import TypeVar
 
+from ..threads import start
+
 T = TypeVar("T")
 
 
@@ -31,7 +33,7 @@ def waiting(call: Callable[[], T], seconds: float | None = None) -> T:
         except BaseException as error:  # noqa: BLE001 - raised where it is waited for
             box.put((None, error))
 
-    threading.Thread(target=work, name="open an input", daemon=True).start()
+    start(threading.Thread(target=work, name="open an input", daemon=True))
     try:
         value, error = box.get(timeout=seconds)
     except queue.Empty:

@@ -9,9 +9,10 @@ use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 use crossbeam_channel::bounded;
 
 use super::diff::{Change, Counts, Options, Shard, diff};
-use super::read::{BatchStream, failure};
+use super::read::{BatchStream, failure, tell};
 use super::rows::{ROWS, text};
 use crate::error::{Error, Kind, Result};
+use crate::thread::{inject, start};
 
 /// The columns of a change feed.
 pub fn schema() -> SchemaRef {
@@ -54,12 +55,14 @@ pub fn stream(
     let (sender, receiver) = bounded(4);
     let stop = Arc::new(AtomicBool::new(false));
     let stopped = stop.clone();
-    std::thread::spawn(move || {
+    let told = sender.clone();
+    let work = move || {
         let columns = std::array::from_fn(|_| StringBuilder::new());
         let mut batches = Batches { schema: schema(), columns };
         // the taker is gone: so is the reason to go on
         let gone = |_| Error::cancelled();
         let mut sink = |change: &Change| -> Result<()> {
+            inject("changes.row");
             batches.push(change);
             if batches.columns[0].len() < ROWS {
                 Ok(())
@@ -83,6 +86,8 @@ pub fn stream(
             }
         }
         sender.send(None).ok(); // likewise
-    });
+    };
+    let started = start("changes", work, tell(told.clone()));
+    started.map(drop).unwrap_or_else(tell(told));
     BatchStream::new(schema(), vec![receiver], stop)
 }

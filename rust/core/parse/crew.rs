@@ -1,11 +1,13 @@
 //! Threads that work while the calling one asks whether to stop.
 
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use crossbeam_channel::{RecvTimeoutError, bounded};
 
 use crate::error::{Error, Result};
+use crate::thread::start_scoped;
 
 /// How long a stop may go unnoticed by the calling thread.
 pub const PATIENCE: Duration = Duration::from_millis(100);
@@ -33,21 +35,30 @@ impl<'a> Crew<'a> {
         work: impl Fn(&AtomicBool) -> Result<T> + Sync,
     ) -> Result<Vec<T>> {
         let (threads, stop, work) = (self.threads, &AtomicBool::new(false), &work);
-        std::thread::scope(|scope| {
+        let fallen = &Mutex::new(None);
+        let results = std::thread::scope(|scope| {
             let (sender, receiver) = bounded::<()>(threads);
-            let handles: Vec<_> = (0..threads)
-                .map(|_| {
-                    let sender = sender.clone();
-                    scope.spawn(move || {
-                        let result = work(stop);
-                        if result.is_err() {
-                            stop.store(true, Ordering::Relaxed);
-                        }
-                        drop(sender); // the last one to go wakes the waiting thread
-                        result
-                    })
-                })
-                .collect();
+            let mut handles = Vec::with_capacity(threads);
+            for number in 0..threads {
+                let sender = sender.clone();
+                let work = move || {
+                    let result = work(stop);
+                    if result.is_err() {
+                        stop.store(true, Ordering::Relaxed);
+                    }
+                    drop(sender); // the last one to go wakes the waiting thread
+                    result
+                };
+                let failed = move |error| {
+                    stop.store(true, Ordering::Relaxed);
+                    fallen.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+                };
+                match start_scoped(scope, "crew", work, failed) {
+                    Ok(handle) => handles.push(handle),
+                    Err(error) if number == 0 => return Err(error),
+                    Err(_) => break, // those that there are do all the work
+                }
+            }
             drop(sender);
             let mut cancelled = false;
             while let Err(RecvTimeoutError::Timeout) = receiver.recv_timeout(PATIENCE) {
@@ -56,13 +67,13 @@ impl<'a> Crew<'a> {
                     stop.store(true, Ordering::Relaxed);
                 }
             }
-            let results: Result<Vec<T>> = handles.into_iter().map(join).collect();
+            let results: Result<Vec<T>> = handles
+                .into_iter()
+                .map(|handle| handle.join().ok().flatten().unwrap_or_else(|| Err(Error::thread())))
+                .collect();
             if cancelled { Err(Error::cancelled()) } else { results }
-        })
+        });
+        let fallen = fallen.lock().unwrap_or_else(PoisonError::into_inner).take();
+        fallen.map_or(results, Err)
     }
-}
-
-/// The result of a thread; a panic in it, a defect of ours, goes on in the caller.
-fn join<T>(handle: std::thread::ScopedJoinHandle<'_, T>) -> T {
-    handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }

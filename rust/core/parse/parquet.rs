@@ -2,8 +2,8 @@
 //! order, so that the file does not depend on their number.
 
 use std::io::{self, Write};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_schema::{ArrowError, SchemaRef};
@@ -19,6 +19,8 @@ use parquet::schema::types::ColumnPath;
 
 use super::crew::PATIENCE;
 use super::read::{BatchStream, failure};
+use crate::error::Error;
+use crate::thread::{guard, inject, start};
 
 /// Rows and bytes of a row group: small ones make slow files.
 const ROWS: usize = 1 << 17;
@@ -73,20 +75,45 @@ pub fn write<W: Write + Send>(
     let (promises, promised) = bounded::<Promised>(threads.max(1));
     // they are not waited for after a stop: what is between two batches can take long
     let factory = Arc::new(factory);
-    for _ in 0..threads.max(1) {
-        let (factory, schema, work) = (factory.clone(), schema.clone(), work.clone());
-        std::thread::spawn(move || {
+    let fallen = Arc::new(OnceLock::new());
+    let mut encoders = Vec::new();
+    for thread in 0..threads.max(1) {
+        let (factory, schema) = (factory.clone(), schema.clone());
+        // the second keeps the queue open until it is told why nobody takes from it
+        let (work, alive, told) = (work.clone(), work.clone(), fallen.clone());
+        let run = move || {
             for (number, batches, to) in work {
+                let encoded = guard("encode.group", || encode(&factory, &schema, number, &batches));
                 // the taker may have gone
-                to.send(encode(&factory, &schema, number, &batches)).ok();
+                to.send(encoded.unwrap_or_else(|e| Err(ParquetError::External(said(&e).into()))))
+                    .ok();
             }
-        });
+        };
+        let failed = move |error: Error| {
+            told.get_or_init(|| said(&error));
+            drop(alive);
+        };
+        match start("encode", run, failed) {
+            Ok(encoder) => encoders.push(encoder),
+            Err(error) if thread == 0 => return Err(Failure::Rows(failed_rows(said(&error)))),
+            Err(_) => break, // those that there are do all the work
+        }
     }
-    std::thread::spawn(move || group(batches, &jobs, &promises));
+    drop(work);
+    let told = promises.clone();
+    start(
+        "group",
+        move || group(batches, &jobs, &promises),
+        move |error| drop(told.send(Err(failed_rows(said(&error))))), // or the taker has gone
+    )
+    .map_err(|error| Failure::Rows(failed_rows(said(&error))))?;
     let mut total = 0;
     while let Some(next) = patiently(&promised, poll)? {
         let (rows, encoded) = next.map_err(Failure::Rows)?;
-        let died = || failure("read.internal", "a thread died; this is a defect of urlset");
+        let died = || match fallen.get() {
+            Some(text) => failed_rows(text.clone()),
+            None => failure("read.internal", "a thread died; this is a defect of urlset"),
+        };
         let columns = patiently(&encoded, poll)?.ok_or_else(|| Failure::Rows(died()))??;
         let mut group = writer.next_row_group()?;
         for column in columns {
@@ -95,8 +122,22 @@ pub fn write<W: Write + Send>(
         group.close()?;
         total += rows as u64;
     }
+    // all is encoded: they end at once, if they have not failed
+    encoders.into_iter().for_each(|encoder| drop(encoder.join()));
+    if let Some(text) = fallen.get() {
+        return Err(Failure::Rows(failed_rows(text.clone())));
+    }
     writer.close()?;
     Ok(total)
+}
+
+/// An error as [`failure`] has it.
+fn said(error: &Error) -> String {
+    format!("[{}] {error}", error.code)
+}
+
+fn failed_rows(text: String) -> ArrowError {
+    ArrowError::ExternalError(text.into())
 }
 
 /// Sets the flag when it goes, whatever the reason.
@@ -142,6 +183,7 @@ fn group(batches: BatchStream, jobs: &Sender<Job>, promises: &Sender<Promised>) 
         promises.send(Ok((rows, encoded))).is_ok() && jobs.send(job).is_ok()
     };
     for batch in batches {
+        inject("group.batch");
         match batch {
             Ok(batch) => {
                 rows += batch.num_rows();

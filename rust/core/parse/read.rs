@@ -1,9 +1,9 @@
 //! Files read in parallel into one ordered stream of Arrow batches.
 
 use std::ops::ControlFlow;
-use std::path::PathBuf;
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use arrow_array::{RecordBatch, RecordBatchReader};
@@ -15,6 +15,8 @@ use super::finding::{At, Log};
 use super::inflate::Inflater;
 use super::rows::{Rows, schema};
 use super::{codes, parse};
+use crate::error::Error;
+use crate::thread::{guard, inject, start};
 
 /// Batches of one file that may wait to be taken.
 const WAITING: usize = 2;
@@ -113,22 +115,32 @@ pub fn read(files: Vec<(PathBuf, String)>, threads: usize, lenient: bool) -> Bat
     let threads = threads.clamp(1, files.len().max(1));
     let work = Arc::new(Work {
         files,
-        senders: senders.into_iter().map(|sender| std::sync::Mutex::new(Some(sender))).collect(),
+        senders: senders.into_iter().map(|sender| Mutex::new(Some(sender))).collect(),
         next: AtomicUsize::new(0),
         stop: stop.clone(),
         schema: schema.clone(),
         lenient,
     });
-    for _ in 0..threads {
-        let work = work.clone();
-        std::thread::spawn(move || work.run());
+    for number in 0..threads {
+        let (here, failed) = (work.clone(), work.clone());
+        let started = start("read", move || here.run(), move |error| failed.fail(error));
+        match started {
+            Ok(_) => {}
+            Err(error) if number == 0 => work.fail(error),
+            Err(_) => break, // those that there are do all the work
+        }
     }
     BatchStream::new(schema, receivers, stop)
 }
 
+/// Sends an error as the last thing; the taker may be gone.
+pub(crate) fn tell(sender: Sender<Sent>) -> impl FnOnce(Error) {
+    move |error| drop(sender.send(Some(Err(failure(error.code, &error.to_string())))))
+}
+
 struct Work {
     files: Vec<(PathBuf, String)>,
-    senders: Vec<std::sync::Mutex<Option<Sender<Sent>>>>,
+    senders: Vec<Mutex<Option<Sender<Sent>>>>,
     next: AtomicUsize,
     stop: Arc<AtomicBool>,
     schema: SchemaRef,
@@ -136,6 +148,14 @@ struct Work {
 }
 
 impl Work {
+    /// Tells an error in place of the first file that no thread has begun: the stream ends there.
+    fn fail(&self, error: Error) {
+        let take = |slot: &Mutex<Option<_>>| slot.lock().ok()?.take();
+        if let Some(sender) = self.senders.iter().find_map(take) {
+            tell(sender)(error);
+        }
+    }
+
     fn run(&self) {
         let mut inflater = Inflater::default();
         while !self.stop.load(Ordering::Relaxed) {
@@ -143,28 +163,38 @@ impl Work {
             let Some((path, name)) = self.files.get(number) else { return };
             let sender = self.senders.get(number).and_then(|slot| slot.lock().ok()?.take());
             let Some(sender) = sender else { return };
-            let mut visitor = Reading {
-                rows: Rows::new(self.schema.clone(), name.clone()),
-                sender,
-                stop: &self.stop,
-                lenient: self.lenient,
-            };
-            let mut log = Log::new(1);
-            match inflater.open(path) {
-                Ok(opened) => {
-                    log = Log::of_file(1, opened.size);
-                    let (_, buffer) = parse(opened.bytes, &mut visitor, &mut log, true);
-                    inflater.recycle(buffer);
-                    opened.stamp.check(path, &mut log);
-                }
-                Err(error) => {
-                    log.add(&codes::FILE_UNREADABLE, At::default(), None, || {
-                        crate::error::plain(&error)
-                    });
-                }
+            // it stays open until it is told why nothing comes
+            let told = sender.clone();
+            let one = || self.one(path, name, sender, &mut inflater);
+            if let Err(error) = guard("read.file", one) {
+                tell(told)(error);
+                return;
             }
-            visitor.finish(name, &log);
         }
+    }
+
+    fn one(&self, path: &Path, name: &str, sender: Sender<Sent>, inflater: &mut Inflater) {
+        let mut visitor = Reading {
+            rows: Rows::new(self.schema.clone(), name.to_owned()),
+            sender,
+            stop: &self.stop,
+            lenient: self.lenient,
+        };
+        let mut log = Log::new(1);
+        match inflater.open(path) {
+            Ok(opened) => {
+                log = Log::of_file(1, opened.size);
+                let (_, buffer) = parse(opened.bytes, &mut visitor, &mut log, true);
+                inflater.recycle(buffer);
+                opened.stamp.check(path, &mut log);
+            }
+            Err(error) => {
+                log.add(&codes::FILE_UNREADABLE, At::default(), None, || {
+                    crate::error::plain(&error)
+                });
+            }
+        }
+        visitor.finish(name, &log);
     }
 }
 
@@ -178,6 +208,7 @@ struct Reading<'a> {
 impl Reading<'_> {
     /// Gives the batch out; waits while the taker is busy.
     fn flush(&mut self) -> ControlFlow<()> {
+        inject("read.flush");
         let batch = self.rows.finish();
         match self.sender.send(Some(batch)) {
             Ok(()) if !self.stop.load(Ordering::Relaxed) => ControlFlow::Continue(()),

@@ -65,6 +65,9 @@ pub(super) fn render_csv(
             Some((code, message)) => reject(bytes, number, code, message, chunk),
         }
         number += 1;
+        if !renderer.hand_on(chunk) {
+            break; // nobody looks at what would come
+        }
     }
     End::Clean
 }

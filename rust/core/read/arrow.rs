@@ -10,6 +10,7 @@ use arrow_buffer::{NullBuffer, ScalarBuffer};
 use arrow_schema::{DataType, Schema, TimeUnit};
 
 use super::cell::{Cell, ColumnKind, Columns, Row};
+use super::extent::array_bytes;
 use super::value::Value;
 
 /// The columns of a schema.
@@ -39,6 +40,8 @@ pub(super) fn kind(data_type: &DataType) -> ColumnKind {
 /// Some rows of a record batch.
 pub struct Rows {
     columns: Arc<Vec<Reader>>,
+    /// bytes that a row has, on average
+    row_bytes: usize,
     /// First row.
     pub start: usize,
     /// After the last row.
@@ -48,8 +51,15 @@ pub struct Rows {
 impl Rows {
     /// All rows of a batch whose columns are in the order of the slots.
     pub(super) fn new<'a>(columns: impl IntoIterator<Item = &'a ArrayRef>, rows: usize) -> Rows {
-        let columns = columns.into_iter().map(Reader::new).collect();
-        Rows { columns: Arc::new(columns), start: 0, end: rows }
+        let mut bytes = 0;
+        let measured = columns.into_iter().inspect(|column| bytes += array_bytes(column));
+        let columns = Arc::new(measured.map(Reader::new).collect());
+        Rows { columns, row_bytes: bytes.checked_div(rows).unwrap_or(0), start: 0, end: rows }
+    }
+
+    /// Bytes of the rows, about.
+    pub(super) fn bytes(&self) -> usize {
+        (self.end - self.start) * self.row_bytes
     }
 
     /// Whether none is left.
@@ -61,7 +71,7 @@ impl Rows {
     pub(super) fn take(&mut self, most: usize) -> Rows {
         let (start, end) = (self.start, self.end.min(self.start.saturating_add(most)));
         self.start = end;
-        Rows { columns: self.columns.clone(), start, end }
+        Rows { columns: self.columns.clone(), row_bytes: self.row_bytes, start, end }
     }
 
     /// One of the rows, `start <= row < end`.

@@ -43,6 +43,8 @@ pub struct Ipc {
     begun: Option<Begun>,
     rows: usize,
     opened: Option<Opened>,
+    /// bytes of the rows given out last
+    held: usize,
     consumed: Arc<AtomicU64>,
 }
 
@@ -80,6 +82,7 @@ impl Ipc {
             begun: None,
             rows: rows.max(1),
             opened: None,
+            held: 0,
             consumed: Arc::default(),
         }
     }
@@ -123,11 +126,17 @@ impl Source for Ipc {
                 return Ok(Some(Batch::Skipped(0)));
             }
         }
-        Ok(opened.rest.as_mut().map(|rest| Batch::Arrow(rest.take(self.rows))))
+        let rows = opened.rest.as_mut().map(|rest| rest.take(self.rows));
+        self.held = rows.as_ref().map_or(0, Rows::bytes);
+        Ok(rows.map(Batch::Arrow))
     }
 
     fn consumed(&self) -> u64 {
         self.consumed.load(Ordering::Relaxed)
+    }
+
+    fn held(&self) -> usize {
+        self.held
     }
 }
 

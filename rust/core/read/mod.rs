@@ -6,6 +6,7 @@ pub mod block;
 pub mod cell;
 pub mod csv;
 pub mod decode;
+mod extent;
 mod groups;
 mod import;
 pub mod ipc;
@@ -48,4 +49,9 @@ pub trait Source: Send {
     fn next(&mut self, spare: Vec<u8>) -> Result<Option<Batch>>;
     /// Bytes of the input consumed so far, for the progress line.
     fn consumed(&self) -> u64;
+    /// Bytes in memory of the batch that was given last, unless they are in the buffer that was to
+    /// be filled.
+    fn held(&self) -> usize {
+        0
+    }
 }

@@ -7,7 +7,6 @@ use std::collections::VecDeque;
 use std::fs::File;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::thread;
 
 use arrow_array::RecordBatch;
 use crossbeam_channel::{Receiver, unbounded};
@@ -26,13 +25,17 @@ use super::groups::left_out;
 use super::positioned::Positioned;
 use super::{Batch, Source};
 use crate::config::Filter;
-use crate::error::{Error, Kind, Result, plain};
+use crate::error::{Error, Result, plain};
 use crate::quiet::quiet;
+use crate::thread::{inject, start};
 
 /// Rows after which another thread goes on, where several decode one file.
 const STEP: u64 = 1 << 17;
 /// Bytes that threads may decode ahead of the rows that are given out, and a batch a thread.
-const AHEAD: u64 = 256 << 20;
+const AHEAD: u64 = 64 << 20;
+/// Bytes that the rows of a batch have, by what the file tells of its columns. It is no bound: an
+/// encoding makes them as small as it likes.
+const BATCH: i64 = 4 << 20;
 
 /// A Parquet file.
 pub struct Parquet {
@@ -63,6 +66,8 @@ struct Opened {
     decoding: VecDeque<Decoding>,
     /// rows given out or skipped
     done: u64,
+    /// bytes of the batch given out last
+    held: usize,
 }
 
 /// What it takes to read row groups.
@@ -152,6 +157,10 @@ impl Source for Parquet {
     fn consumed(&self) -> u64 {
         self.file.as_ref().map_or(0, Opened::consumed)
     }
+
+    fn held(&self) -> usize {
+        self.file.as_ref().map_or(0, |file| file.held)
+    }
 }
 
 impl Opened {
@@ -178,6 +187,7 @@ impl Opened {
             steps: None,
             decoding: VecDeque::new(),
             done: 0,
+            held: 0,
         };
         Ok((opened, columns))
     }
@@ -204,6 +214,7 @@ impl Opened {
     }
 
     fn next(&mut self, options: &ParquetOptions) -> Result<Option<Next>> {
+        self.held = 0;
         loop {
             self.decode_ahead(options)?;
             let batch = match self.decoding.front_mut() {
@@ -225,6 +236,7 @@ impl Opened {
             match batch {
                 Some(batch) => {
                     self.done += batch.num_rows() as u64;
+                    self.held = batch.get_array_memory_size();
                     return Ok(Some(Next::Batch(batch)));
                 }
                 None => drop(self.decoding.pop_front()),
@@ -288,17 +300,35 @@ impl Decoder {
         groups: Vec<usize>,
     ) -> std::result::Result<ParquetRecordBatchReader, ParquetError> {
         let mask = ProjectionMask::roots(self.metadata.parquet_schema(), self.slots.clone());
+        let rows = self.rows_of_batch(&groups, &mask);
         ParquetRecordBatchReaderBuilder::new_with_metadata(self.file.clone(), self.metadata.clone())
             .with_projection(mask)
             .with_row_groups(groups)
-            .with_batch_size(self.rows)
+            .with_batch_size(rows)
             .build()
+    }
+
+    /// Fewer rows where they are large, such as those with a map of a hundred languages.
+    fn rows_of_batch(&self, groups: &[usize], mask: &ProjectionMask) -> usize {
+        let metadata = self.metadata.metadata();
+        let (mut rows, mut bytes) = (0_i64, 0_i64);
+        for group in groups.iter().filter_map(|&number| metadata.row_groups().get(number)) {
+            rows = rows.saturating_add(group.num_rows().max(0));
+            let columns = group.columns().iter().enumerate();
+            for (_, column) in columns.filter(|&(leaf, _)| mask.leaf_included(leaf)) {
+                bytes = bytes.saturating_add(column.uncompressed_size().max(0));
+            }
+        }
+        let fit = BATCH / (bytes / rows.max(1)).max(1);
+        usize::try_from(fit).unwrap_or(1).clamp(1, self.rows)
     }
 
     /// Reads in a thread of its own, which ends when nobody takes its batches any more.
     fn decode(self, groups: Vec<usize>) -> Result<Decoding> {
         let (sender, batches) = unbounded();
+        let told = sender.clone();
         let work = move || {
+            inject("decoder.group");
             let decoded = guarded(|| {
                 for batch in self.read(groups).map_err(|e| damaged(&e))? {
                     let batch = batch.map_err(|e| damaged(&e))?;
@@ -314,10 +344,8 @@ impl Decoder {
                 let _ = sender.send(Err(error)); // or the taker is gone
             }
         };
-        thread::Builder::new().spawn(work).map_err(|e| {
-            let message = format!("no thread could be started: {}", plain(&e));
-            Error::new(Kind::Input, "internal.thread", message).caused_by(e)
-        })?;
+        let failed = move |error| drop(told.send(Err(error))); // or the taker is gone
+        start("decoder", work, failed)?;
         Ok(Decoding::There(batches))
     }
 }

@@ -55,6 +55,8 @@ pub struct Stream {
     gaps: VecDeque<(u64, u64)>,
     /// rows of the stream given out
     given: u64,
+    /// bytes of the rows given out last
+    held: usize,
 }
 
 impl Stream {
@@ -81,6 +83,7 @@ impl Stream {
             rows: rows.max(1),
             gaps: VecDeque::new(),
             given: 0,
+            held: 0,
         })
     }
 
@@ -126,6 +129,7 @@ impl Source for Stream {
                 let rows =
                     rest.take(self.rows.min(usize::try_from(before_gap).unwrap_or(usize::MAX)));
                 self.given += (rows.end - rows.start) as u64;
+                self.held = rows.bytes();
                 return Ok(Some(Batch::Arrow(rows)));
             }
             if empty == EMPTY {
@@ -140,6 +144,10 @@ impl Source for Stream {
 
     fn consumed(&self) -> u64 {
         0
+    }
+
+    fn held(&self) -> usize {
+        self.held
     }
 }
 

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::iter::once;
-use std::mem::take;
+use std::mem::{replace, take};
 use std::ops::Range;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use super::family::Member;
 use super::lastmod::Order;
+use super::room::{Charge, Room};
 use crate::shard::frame;
 use crate::variants::Sample;
 
@@ -58,6 +59,12 @@ pub struct Reject {
 /// Bytes of a value that the reject file shows at most.
 pub const REJECT_VALUE: usize = 4096;
 
+/// Bytes of elements after which a chunk is full: the rest of its batch goes into another one. A
+/// batch of usual rows stays in one chunk.
+pub const FULL: usize = 2 << 20;
+/// Rejects after which a chunk is full; each may hold [`REJECT_VALUE`] bytes.
+const FULL_REJECTS: usize = 1_024;
+
 /// How often something happened, by code.
 pub type Counts = BTreeMap<&'static str, u64>;
 
@@ -96,6 +103,8 @@ pub struct Chunk {
     pub samples: Vec<Sample>,
     /// The same of the row at hand, which may yet be rejected.
     row_notes: Vec<&'static str>,
+    /// What it counts for in memory, where that is counted; shared by all pieces of it.
+    charge: OnceLock<Charge>,
     /// Where the buffers go when the chunk is dropped.
     pub pool: Option<Pool>,
 }
@@ -105,23 +114,42 @@ pub type Buffers = (Vec<u8>, Vec<Entry>, Vec<u128>, Vec<u64>);
 
 /// Buffers that wait to be used again, the last first: what was touched last is still in a cache.
 #[derive(Debug, Clone, Default)]
-pub struct Pool(Arc<Mutex<Vec<Buffers>>>);
+pub struct Pool(Arc<Mutex<Waiting>>);
+
+#[derive(Debug, Default)]
+struct Waiting {
+    buffers: Vec<Buffers>,
+    bytes: usize,
+}
 
 impl Pool {
-    /// How many wait at most; more are freed.
-    const MOST: usize = 1_024;
+    /// Bytes that wait at most; more are freed.
+    const MOST: usize = 128 << 20;
 
     fn take(&self) -> Buffers {
-        self.0.lock().ok().and_then(|mut buffers| buffers.pop()).unwrap_or_default()
+        let Ok(mut waiting) = self.0.lock() else { return Buffers::default() };
+        let buffers = waiting.buffers.pop().unwrap_or_default();
+        waiting.bytes = waiting.bytes.saturating_sub(capacity(&buffers));
+        buffers
     }
 
     fn give(&self, used: Buffers) {
-        if let Ok(mut buffers) = self.0.lock()
-            && buffers.len() < Self::MOST
+        let bytes = capacity(&used);
+        if bytes > 0
+            && let Ok(mut waiting) = self.0.lock()
+            && waiting.bytes + bytes <= Self::MOST
         {
-            buffers.push(used);
+            waiting.bytes += bytes;
+            waiting.buffers.push(used);
         }
     }
+}
+
+fn capacity((bytes, entries, keys, borders): &Buffers) -> usize {
+    bytes.capacity()
+        + entries.capacity() * size_of::<Entry>()
+        + keys.capacity() * size_of::<u128>()
+        + borders.capacity() * size_of::<u64>()
 }
 
 impl Chunk {
@@ -149,6 +177,30 @@ impl Chunk {
             + self.splits.capacity() * size_of::<(u32, u32)>()
             + self.split_text.capacity()
             + self.samples.capacity() * size_of::<Sample>()
+            + self.members.capacity() * size_of::<Member>()
+            + self.rejects.iter().map(|r| size_of::<Reject>() + r.value.capacity()).sum::<usize>()
+    }
+
+    /// Whether the rest of the batch belongs into another chunk.
+    #[inline]
+    pub fn is_full(&self) -> bool {
+        self.bytes.len() >= FULL || self.rejects.len() >= FULL_REJECTS
+    }
+
+    /// Takes out what is complete, and goes on empty; the row at hand may go on, too.
+    pub fn take_full(&mut self) -> Chunk {
+        let mut next = self.pool.as_ref().map_or_else(Chunk::default, Chunk::new);
+        next.row_notes = take(&mut self.row_notes);
+        // the next one will be full as well; grown by doubling it would take twice the memory
+        next.bytes.reserve_exact(FULL + FULL / 8);
+        let mut full = replace(self, next);
+        full.sum_up();
+        full
+    }
+
+    /// Counts its bytes in `room` until it is dropped, however often this is called.
+    pub fn charge(&self, room: &Room) {
+        self.charge.get_or_init(|| room.charge(self.memory()));
     }
 
     /// Tells the value that the entry at hand is split by; values repeat in runs.
@@ -162,12 +214,6 @@ impl Chunk {
         let start = self.split_text.len() as u32;
         self.split_text.extend_from_slice(value);
         self.splits.push((start, self.split_text.len() as u32));
-    }
-
-    /// The entry at hand has the value of the one before.
-    pub fn repeat_split(&mut self) {
-        let last = self.splits.last().copied().unwrap_or_default();
-        self.splits.push(last);
     }
 
     /// The value that an entry is split by; empty where the set is not split.

@@ -1,5 +1,7 @@
 //! A row that becomes several URLs: its own, and those of its alternates.
 
+use std::mem::take;
+
 use super::address::host_of;
 use super::chunk::{Chunk, Entry};
 use super::plan::Split;
@@ -16,14 +18,22 @@ impl Renderer<'_> {
         let tail = chunk.bytes[element.loc.end..].to_vec();
         let frame = frame::length(entry.namespaces);
         let open = element.loc.start - start;
-        for href in self.links.others(&loc, chunk) {
+        let split = chunk.split_of(chunk.entries.len() - 1).to_vec();
+        let mut together = u64::from(entry.len);
+        // they are lent to `others`, while the chunk is handed on
+        let links = take(&mut self.links);
+        for href in links.others(&loc, chunk) {
+            // all of them are the square of what the row holds
+            if !self.hand_on(chunk) {
+                break;
+            }
             let len = open + href.len() + tail.len();
-            // all of them are the square of what the row holds: they must not fill the memory
-            let together = (chunk.bytes.len() - start + len) as u64;
-            if len as u64 + frame > self.rules.max_bytes || together > MAX_BYTES {
+            let fits = together + len as u64 <= MAX_BYTES;
+            if len as u64 + frame > self.rules.max_bytes || !fits {
                 chunk.note("alternate.not_a_row");
                 continue;
             }
+            together += len as u64;
             chunk.bytes.extend_from_slice(OPEN);
             chunk.bytes.extend_from_slice(href);
             chunk.bytes.extend_from_slice(&tail);
@@ -38,10 +48,11 @@ impl Renderer<'_> {
                 None => {}
                 Some(Split::Host) => chunk.push_split(&host_of(href).to_ascii_lowercase()),
                 // of the row that it was made from
-                Some(Split::Slot(_)) => chunk.repeat_split(),
+                Some(Split::Slot(_)) => chunk.push_split(&split),
             }
             chunk.expanded += 1;
         }
+        self.links = links;
         chunk.end_row(true);
     }
 }

@@ -75,10 +75,10 @@ impl Families {
         Families { x_default, max_bytes, ended: Unique::new(), open: Vec::new() }
     }
 
-    /// Takes a chunk and gives the elements that are complete. `row` is the number of the chunk's
-    /// first row, for errors.
-    pub fn push(&mut self, chunk: &Chunk, row: u64) -> Result<Arc<Chunk>> {
-        let mut done = Chunk::default();
+    /// Takes a chunk and gives the elements that are complete to `emit`. `row` is the number of the
+    /// chunk's first row, for errors.
+    pub fn push(&mut self, chunk: &Chunk, row: u64, emit: &mut Emit<'_>) -> Result<()> {
+        let mut done = Done { chunk: Chunk::default(), emit };
         let mut at = 0;
         for (i, entry) in chunk.entries.iter().enumerate() {
             let bytes = &chunk.bytes[at..at + entry.len as usize];
@@ -92,7 +92,7 @@ impl Families {
             let border = chunk.borders.get(i).copied();
             let waiting = Waiting { bytes: bytes.to_vec(), entry: *entry, member, border, split };
             if member.key == 0 {
-                write(&waiting, &[], &mut done);
+                done.write(&waiting, &[])?;
                 continue;
             }
             if self.open.is_empty() {
@@ -112,17 +112,17 @@ impl Families {
             }
             self.open.push(waiting);
         }
-        Ok(Arc::new(done))
+        done.finish()
     }
 
     /// The last family.
-    pub fn finish(&mut self) -> Result<Arc<Chunk>> {
-        let mut done = Chunk::default();
+    pub fn finish(&mut self, emit: &mut Emit<'_>) -> Result<()> {
+        let mut done = Done { chunk: Chunk::default(), emit };
         self.end(&mut done)?;
-        Ok(Arc::new(done))
+        done.finish()
     }
 
-    fn end(&mut self, done: &mut Chunk) -> Result<()> {
+    fn end(&mut self, done: &mut Done<'_, '_>) -> Result<()> {
         let mut list = Vec::new();
         let mut listed: Vec<(&[u8], &[u8])> = Vec::new();
         for row in &self.open {
@@ -131,8 +131,8 @@ impl Families {
                 continue;
             }
             if listed.iter().any(|(code, _)| code.eq_ignore_ascii_case(own)) {
-                done.note("alternate.duplicate");
-                done.end_row(true);
+                done.chunk.note("alternate.duplicate");
+                done.chunk.end_row(true);
             } else {
                 listed.push((own, row.loc()));
             }
@@ -159,25 +159,43 @@ impl Families {
                 let message = "the alternates of a group are larger than a sitemap file may be";
                 return Err(Error::new(Kind::Data, "alternate.group", message));
             }
-            write(row, if row.member.code().is_empty() { &[] } else { &list }, done);
+            done.write(row, if row.member.code().is_empty() { &[] } else { &list })?;
         }
         self.open.clear();
         Ok(())
     }
 }
 
-fn write(row: &Waiting, list: &[u8], done: &mut Chunk) {
-    let start = done.bytes.len();
-    let (before, after) = row.bytes.split_at(row.member.hole as usize);
-    for part in [before, list, after] {
-        done.bytes.extend_from_slice(part);
+/// Takes elements that are complete.
+pub type Emit<'e> = dyn FnMut(Arc<Chunk>) -> Result<()> + 'e;
+
+/// Elements that are complete: a list in each row of a family is the square of what the rows hold,
+/// so they go on in chunks of a bounded size.
+struct Done<'d, 'e> {
+    chunk: Chunk,
+    emit: &'d mut Emit<'e>,
+}
+
+impl Done<'_, '_> {
+    fn write(&mut self, row: &Waiting, list: &[u8]) -> Result<()> {
+        let done = &mut self.chunk;
+        let start = done.bytes.len();
+        let (before, after) = row.bytes.split_at(row.member.hole as usize);
+        for part in [before, list, after] {
+            done.bytes.extend_from_slice(part);
+        }
+        let mut entry = row.entry;
+        entry.len = (done.bytes.len() - start) as u32;
+        if !list.is_empty() {
+            entry.namespaces |= frame::XHTML;
+        }
+        done.entries.push(entry);
+        done.borders.extend(row.border);
+        done.push_split(&row.split);
+        if done.is_full() { (self.emit)(Arc::new(done.take_full())) } else { Ok(()) }
     }
-    let mut entry = row.entry;
-    entry.len = (done.bytes.len() - start) as u32;
-    if !list.is_empty() {
-        entry.namespaces |= frame::XHTML;
+
+    fn finish(self) -> Result<()> {
+        (self.emit)(Arc::new(self.chunk))
     }
-    done.entries.push(entry);
-    done.borders.extend(row.border);
-    done.push_split(&row.split);
 }

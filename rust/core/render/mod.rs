@@ -23,6 +23,7 @@ mod placeholder;
 pub mod plan;
 mod prefix;
 pub mod priority;
+pub mod room;
 pub mod row;
 mod split;
 mod tail;

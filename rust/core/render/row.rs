@@ -184,10 +184,14 @@ const LASTMOD_INTEGER: &str =
 const CHANGEFREQ_WRONG: &str = "is none of always, hourly, daily, weekly, monthly, yearly, never";
 const PRIORITY_WRONG: &str = "is no number from 0.0 to 1.0";
 
+/// Takes a chunk that is full while its batch goes on; false where no more are wanted.
+pub type Outlet<'o> = dyn FnMut(Chunk) -> bool + 'o;
+
 /// Renders the rows of one input.
 pub struct Renderer<'r> {
     pub(super) rules: &'r Rules,
     pub(super) plan: &'r Plan,
+    outlet: Option<&'r mut Outlet<'r>>,
     pub(super) value: Vec<u8>,
     pub(super) encoded: Vec<u8>,
     /// what a template is filled with
@@ -215,6 +219,7 @@ impl<'r> Renderer<'r> {
         Renderer {
             rules,
             plan,
+            outlet: None,
             value: Vec::new(),
             encoded: Vec::new(),
             values: Vec::new(),
@@ -222,6 +227,27 @@ impl<'r> Renderer<'r> {
             links: Links::default(),
             video: Blocks::new("video", video::TAGS),
             news: Blocks::new("news", news::TAGS),
+        }
+    }
+
+    /// The same; chunks that are full go to `outlet`. Without one a batch becomes one chunk,
+    /// whatever its size.
+    pub fn with_outlet(self, outlet: &'r mut Outlet<'r>) -> Renderer<'r> {
+        Renderer { outlet: Some(outlet), ..self }
+    }
+
+    /// Hands the chunk on if it is full; false where no more are wanted. To be called after each
+    /// row.
+    #[inline]
+    pub fn hand_on(&mut self, chunk: &mut Chunk) -> bool {
+        !chunk.is_full() || self.hand_on_full(chunk)
+    }
+
+    #[cold]
+    fn hand_on_full(&mut self, chunk: &mut Chunk) -> bool {
+        match &mut self.outlet {
+            Some(outlet) => outlet(chunk.take_full()),
+            None => true,
         }
     }
 

@@ -167,6 +167,7 @@ impl Borders {
             newest: all.newest,
             border: Some(all.hash),
             set: None,
+            charge: None,
         }
     }
 

@@ -9,6 +9,7 @@ use super::spill::Segment;
 use crate::error::Result;
 use crate::render::chunk::{Chunk, NO_LASTMOD};
 use crate::render::lastmod::Order;
+use crate::render::room::{Charge, Room};
 
 /// Articles in one sitemap at most (PROTOCOL section 2, *News*).
 pub const MAX_NEWS: u32 = 1_000;
@@ -109,6 +110,8 @@ pub struct Shard {
     pub border: Option<u64>,
     /// The set that it belongs to, if the build is split.
     pub set: Option<Arc<Set>>,
+    /// Where its bytes are counted, and the count of those that are to be loaded.
+    pub charge: Option<(Room, Charge)>,
 }
 
 impl Shard {
@@ -116,10 +119,28 @@ impl Shard {
     pub fn load(&mut self) -> Result<()> {
         for piece in &mut self.pieces {
             if let Piece::Spilled(segment) = piece {
-                *piece = Piece::of(segment.read()?);
+                let loaded = Piece::of(segment.read()?);
+                if let (Some((room, _)), Piece::Chunk(chunk, _)) = (&self.charge, &loaded) {
+                    chunk.charge(room);
+                }
+                *piece = loaded;
             }
         }
+        self.charge = None;
         Ok(())
+    }
+
+    /// Counts its bytes in `room` as long as each of them is in memory; those that are spilled
+    /// count as if they were.
+    pub fn charge(&mut self, room: &Room) {
+        let mut spilled = 0;
+        for piece in &self.pieces {
+            match piece {
+                Piece::Chunk(chunk, _) => chunk.charge(room),
+                Piece::Spilled(segment) => spilled += segment.length(),
+            }
+        }
+        self.charge = Some((room.clone(), room.charge(spilled)));
     }
 }
 
@@ -149,6 +170,7 @@ impl Packer {
             newest: NO_LASTMOD,
             set: None,
             border: None,
+            charge: None,
         }
     }
 

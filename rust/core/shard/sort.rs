@@ -23,6 +23,7 @@ use crate::config::{Config, Layout, Output};
 use crate::error::{Error, Result};
 use crate::render::chunk::{Chunk, Entry, Pool};
 use crate::render::family::LOC_AT;
+use crate::thread::{inject, start_scoped};
 
 /// Bytes of the buffers through which the runs are merged, unless that is less than 16 KiB a run.
 const MERGE: usize = 32 << 20;
@@ -77,14 +78,18 @@ struct Row {
 
 impl<'s> Sorter<'s> {
     /// A sorter whose thread belongs to `scope`; the file goes to `folder`, used buffers come from
-    /// and go to `pool`, and `stop` ends it early.
+    /// and go to `pool`, and `stop` ends it early. `failed` gets the error of a panic in it.
+    ///
+    /// # Errors
+    /// The thread cannot be started.
     pub fn new<'scope>(
         config: &Config,
         scope: &'scope Scope<'scope, '_>,
         folder: PathBuf,
         pool: Pool,
         stop: &'s AtomicBool,
-    ) -> Sorter<'s>
+        failed: impl FnOnce(Error) + Send + 'scope,
+    ) -> Result<Sorter<'s>>
     where
         's: 'scope,
     {
@@ -97,9 +102,10 @@ impl<'s> Sorter<'s> {
         };
         let (runs, full) = bounded::<Run>(0);
         let (done, sorted) = unbounded();
-        scope.spawn(move || {
+        let work = move || {
             let mut spill = None;
             for run in full {
+                inject("sorter.run");
                 let written = run.write(form, &folder, &mut spill, stop);
                 let failed = written.is_err();
                 // a collector that is gone has its own error
@@ -108,9 +114,10 @@ impl<'s> Sorter<'s> {
                     return;
                 }
             }
-        });
+        };
+        start_scoped(scope, "sorter", work, failed)?;
         let budget = config.sort_bytes;
-        Sorter { form, budget, open: Run::default(), gone: 0, runs, sorted, pool, stop }
+        Ok(Sorter { form, budget, open: Run::default(), gone: 0, runs, sorted, pool, stop })
     }
 
     /// Takes the elements of a chunk.
@@ -148,6 +155,9 @@ impl<'s> Sorter<'s> {
         }
         drop(self.runs);
         let segments = self.sorted.iter().collect::<Result<Vec<_>>>()?;
+        if segments.len() != self.gone {
+            return Err(Error::thread());
+        }
         let mut out = Out::new(self.form, self.pool, self.stop);
         let size = (MERGE / segments.len()).clamp(16 << 10, 1 << 20);
         let mut cursors = segments
@@ -386,7 +396,9 @@ mod tests {
         std::fs::create_dir_all(&folder).unwrap();
         let mut got = Vec::new();
         let ended = std::thread::scope(|scope| {
-            let mut sorter = Sorter::new(&config, scope, folder.clone(), Pool::default(), stop);
+            let failed = |error| panic!("{error}");
+            let pool = Pool::default();
+            let mut sorter = Sorter::new(&config, scope, folder.clone(), pool, stop, failed)?;
             for chunk in chunks {
                 sorter.push(chunk.clone())?;
             }

@@ -19,6 +19,7 @@ use crate::error::{Error, Kind, Result};
 use crate::shard::frame;
 use crate::shard::gzip::Encoder;
 use crate::shard::packer::{Piece, Shard};
+use crate::thread::{self, inject};
 
 /// A shard that is live, and that a new one may equal.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Deserialize)]
@@ -93,28 +94,36 @@ impl Drop for Writing {
 /// A thread that waits for the disk, so that those that compress need not.
 struct Syncer {
     files: Sender<(PathBuf, File)>,
-    thread: JoinHandle<Result<()>>,
+    thread: JoinHandle<Option<Result<()>>>,
+    fallen: Arc<OnceLock<Error>>,
 }
 
-/// Files that wait for their fsync at most; meanwhile the kernel writes them.
-const UNSYNCED: usize = 64;
+/// Files that wait for their fsync at most; meanwhile the kernel writes them. Each is an open file,
+/// of which a process may have 256 or 1,024 at a time, and in a strict setting few.
+const UNSYNCED: usize = 32;
 
 impl Syncer {
-    fn start() -> Syncer {
+    fn new() -> Result<Syncer> {
         let (files, written) = bounded::<(PathBuf, File)>(UNSYNCED);
-        let thread = std::thread::spawn(move || {
+        let fallen = Arc::new(OnceLock::new());
+        let work = move || {
             for (path, file) in written {
+                inject("syncer.file");
                 file.sync_all().map_err(|e| write_error(&path, e))?;
             }
             Ok(())
-        });
-        Syncer { files, thread }
+        };
+        let told = fallen.clone();
+        let thread = thread::start("syncer", work, move |error| drop(told.set(error)))?;
+        Ok(Syncer { files, thread, fallen })
     }
 
     /// Waits until all files are on the disk.
     fn finish(self) -> Result<()> {
         drop(self.files);
-        self.thread.join().map_err(|_| broken())?
+        let ended = self.thread.join().ok().flatten();
+        let fallen = Arc::into_inner(self.fallen).and_then(OnceLock::into_inner);
+        fallen.map_or_else(|| ended.unwrap_or_else(|| Err(broken())), Err)
     }
 }
 
@@ -168,7 +177,10 @@ impl<'a> Dir<'a> {
     fn sync_later(&self, path: PathBuf, file: File) -> Result<()> {
         let files = {
             let mut syncer = self.syncer.lock().map_err(|_| broken())?;
-            syncer.get_or_insert_with(Syncer::start).files.clone()
+            match &*syncer {
+                Some(started) => started.files.clone(),
+                None => syncer.insert(Syncer::new()?).files.clone(),
+            }
         };
         if files.send((path, file)).is_ok() {
             return Ok(());
@@ -409,6 +421,7 @@ mod tests {
             newest: crate::render::chunk::NO_LASTMOD,
             border: Some(7),
             set: None,
+            charge: None,
         }
     }
 
