@@ -420,7 +420,8 @@ def test_an_interrupt_without_output(catalog: Path, out: Path) -> None:
     process.send_signal(signal.SIGTERM)
     assert process.wait(20) == 143
     assert process.stdin is not None and process.stderr is not None
-    assert process.stderr.read() == b"urlset: stopped by a signal\n"
+    said = process.stderr.read()  # by the core, or where that is slow by the command
+    assert said in (b"urlset: stopped; nothing was published\n", b"urlset: stopped by a signal\n")
     process.stdin.close()
 
 

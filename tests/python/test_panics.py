@@ -24,8 +24,8 @@ pytestmark = pytest.mark.slow
 def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the package whose extension panics where it is told to."""
     build = ["cargo", "build", "--quiet", "-p", "urlset-python", "--features", "inject"]
-    target = tmp_path_factory.mktemp("inject-target")
-    env = {**os.environ, "CARGO_TARGET_DIR": str(target), "PYO3_PYTHON": sys.executable}
+    target = ROOT / "target"
+    env = {**os.environ, "PYO3_PYTHON": sys.executable}
     subprocess.run(build, cwd=ROOT, check=True, env=env)
     folder = tmp_path_factory.mktemp("inject")
     package = folder / "urlset"
