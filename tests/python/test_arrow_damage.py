@@ -17,6 +17,7 @@ from pathlib import Path
 
 import polars as pl
 import pyarrow as pa
+import pyarrow.compute
 import pyarrow.dataset as pads
 import pyarrow.feather
 import pytest
@@ -563,3 +564,37 @@ def test_a_file_that_shrinks_is_no_crash(tmp_path: Path, out: Path) -> None:
         path.write_bytes(whole[: dice.randrange(1, len(whole))])
         with pytest.raises(package.InputError):
             package.build(path, site=SITE, out=out)
+
+
+def test_only_the_columns_of_a_file_that_are_needed(tmp_path: Path, out: Path) -> None:
+    """All kinds of columns around that which is asked for, and bodies of any alignment."""
+    rows = 500
+    urls = [f"/{n}" for n in range(rows)]
+    others = {
+        "a": pa.array([b"x"] * rows),
+        "b": pa.array(["a text that is longer than a view"] * rows, pa.string_view()),
+        "c": pa.array([[1, 2]] * rows, pa.list_view(pa.int8())),
+        "d": pa.array([{"e": "f", "g": [1.5]}] * rows),
+        "h": pa.nulls(rows),
+        "i": pa.array([[("k", 1)]] * rows, pa.map_(pa.string(), pa.int64())),
+        "l": pa.array(["m"] * rows).dictionary_encode(),
+        "n": pa.array([[1, 2]] * rows, pa.list_(pa.int16(), 2)),
+        "o": pa.compute.run_end_encode(pa.array([1] * rows)),
+        "p": pa.array([True] * rows),
+        "q": pa.UnionArray.from_sparse(pa.array([0] * rows, pa.int8()), [pa.array(urls)]),
+    }
+    for place in range(len(others) + 1):
+        names = [*others][:place], [*others][place:]
+        columns = {
+            **{name: others[name] for name in names[0]},
+            "url": pa.array(urls, pa.string_view() if place % 2 else pa.string()),
+            **{name: others[name] for name in names[1]},
+        }
+        table = pa.table(columns)
+        for squeezed in (None, "lz4", "zstd"):
+            path = tmp_path / f"{place}-{squeezed}.arrow"
+            options = pa.ipc.IpcWriteOptions(compression=squeezed)
+            with pa.ipc.new_file(path, table.schema, options=options) as writer:
+                writer.write_table(table, max_chunksize=200)
+            assert package.build(path, site=SITE, out=out).urls == rows
+            assert [entry["loc"] for entry in read_set(out)] == [SITE + url for url in urls]

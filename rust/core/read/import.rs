@@ -105,11 +105,7 @@ fn check(array: &FFI_ArrowArray, data_type: &DataType) -> Result<(), String> {
     if nulls < -1 || nulls > length as i64 {
         return Err(format!("{nulls} of {length} values are null"));
     }
-    let keys = match data_type {
-        DataType::Dictionary(keys, _) => keys,
-        other => other,
-    };
-    let layout = layout(keys);
+    let layout = layout(data_type);
     let own = layout.buffers.len() + usize::from(layout.can_contain_null_mask);
     let buffers = array.num_buffers();
     // views have buffers of data in any number, and one with their sizes
@@ -120,7 +116,7 @@ fn check(array: &FFI_ArrowArray, data_type: &DataType) -> Result<(), String> {
     if layout.can_contain_null_mask && nulls > 0 && array.buffer(0).is_null() {
         return Err(format!("{nulls} of {length} values are null, but not told which"));
     }
-    match keys {
+    match data_type {
         DataType::Utf8 | DataType::Binary => check_offsets::<i32>(array, rows)?,
         DataType::LargeUtf8 | DataType::LargeBinary => check_offsets::<i64>(array, rows)?,
         DataType::Utf8View | DataType::BinaryView if buffers > own + 1 => {
@@ -134,7 +130,20 @@ fn check(array: &FFI_ArrowArray, data_type: &DataType) -> Result<(), String> {
         (_, Some(_)) => return Err("a dictionary where there is none".into()),
         (_, None) => {}
     }
-    let children: Vec<&DataType> = match data_type {
+    let children = children(data_type);
+    if array.num_children() != children.len() {
+        let (found, wanted) = (array.num_children() as i64, children.len());
+        return Err(match data_type {
+            DataType::Struct(_) => format!("{found} columns where the schema has {wanted}"),
+            _ => format!("{found} child arrays for {data_type}"),
+        });
+    }
+    children.iter().enumerate().try_for_each(|(at, child)| check(array.child(at), child))
+}
+
+/// The types below a type, but for that of a dictionary.
+pub(super) fn children(data_type: &DataType) -> Vec<&DataType> {
+    match data_type {
         DataType::List(field)
         | DataType::LargeList(field)
         | DataType::ListView(field)
@@ -145,15 +154,7 @@ fn check(array: &FFI_ArrowArray, data_type: &DataType) -> Result<(), String> {
         DataType::Union(fields, _) => fields.iter().map(|(_, field)| field.data_type()).collect(),
         DataType::RunEndEncoded(ends, values) => vec![ends.data_type(), values.data_type()],
         _ => Vec::new(),
-    };
-    if array.num_children() != children.len() {
-        let (found, wanted) = (array.num_children() as i64, children.len());
-        return Err(match data_type {
-            DataType::Struct(_) => format!("{found} columns where the schema has {wanted}"),
-            _ => format!("{found} child arrays for {data_type}"),
-        });
     }
-    children.iter().enumerate().try_for_each(|(at, child)| check(array.child(at), child))
 }
 
 /// The first and the last offset of text: the import takes the last one for the size of the data.

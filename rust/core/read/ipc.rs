@@ -8,6 +8,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::fs::File;
 use std::io::{self, Read};
+use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -15,14 +16,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_buffer::{Buffer, MutableBuffer};
+use arrow_data::layout;
 use arrow_ipc::convert::try_fb_to_schema;
 use arrow_ipc::reader::{read_dictionary, read_record_batch};
 use arrow_ipc::{Block, BodyCompressionMethod, Endianness, MessageHeader, MetadataVersion};
-use arrow_schema::SchemaRef;
+use arrow_schema::{DataType, Schema, SchemaRef};
 
 use super::arrow::{Rows, columns};
 use super::cell::Columns;
 use super::decode::Begun;
+use super::import::children;
 use super::{Batch, Source, decode};
 use crate::error::{Error, Result, plain};
 use crate::quiet::quiet;
@@ -158,7 +161,9 @@ impl Opened {
 
     /// The next record batch, with the dictionaries that come before it.
     fn batch(&mut self) -> Result<Option<RecordBatch>> {
-        while let Some(Message { metadata, body }) = self.messages.next()? {
+        while let Some(Message { metadata, body }) =
+            self.messages.next(|batch| ranges(batch, &self.schema, &self.slots))?
+        {
             let message = arrow_ipc::root_as_message(&metadata).map_err(|e| damaged(&e))?;
             let version = message.version();
             if version < MetadataVersion::V4 {
@@ -261,7 +266,7 @@ fn stream(
 ) -> Result<(Messages, SchemaRef)> {
     let (bytes, _) = decode::bytes(path, begun, consumed.clone())?;
     let mut messages = Messages::Streamed(bytes);
-    let Some(Message { metadata, .. }) = messages.next()? else {
+    let Some(Message { metadata, .. }) = messages.next(|_| None)? else {
         return Err(Error::input("input.empty", "is empty; an Arrow stream has a schema at least"));
     };
     let message = arrow_ipc::root_as_message(&metadata).map_err(|e| damaged(&e))?;
@@ -278,12 +283,16 @@ fn schema_of(schema: &arrow_ipc::Schema<'_>) -> Result<SchemaRef> {
 }
 
 impl Messages {
-    /// The next message; nothing at the end.
-    fn next(&mut self) -> Result<Option<Message>> {
+    /// The next message; nothing at the end. `wanted` tells what of the body of a batch is read,
+    /// where the rest can be left out.
+    fn next(
+        &mut self,
+        wanted: impl Fn(&arrow_ipc::RecordBatch<'_>) -> Option<Vec<Range<usize>>>,
+    ) -> Result<Option<Message>> {
         match self {
             Messages::Placed { file, blocks, read } => {
                 let Some(block) = blocks.pop_front() else { return Ok(None) };
-                let message = placed(file, &block)?;
+                let message = placed(file, &block, wanted)?;
                 let size = message.metadata.len() + message.body.len();
                 read.fetch_add(size as u64, Ordering::Relaxed);
                 Ok(Some(message))
@@ -294,7 +303,11 @@ impl Messages {
 }
 
 /// The message at a place that is in the file.
-fn placed(file: &File, block: &Block) -> Result<Message> {
+fn placed(
+    file: &File,
+    block: &Block,
+    wanted: impl Fn(&arrow_ipc::RecordBatch<'_>) -> Option<Vec<Range<usize>>>,
+) -> Result<Message> {
     let [start, length, size] = [block.offset(), block.metaDataLength().into(), block.bodyLength()]
         .map(|number| u64::try_from(number).unwrap_or(0));
     let mut metadata = vec![0; length as usize];
@@ -302,8 +315,64 @@ fn placed(file: &File, block: &Block) -> Result<Message> {
     let prefix = if metadata.starts_with(&CONTINUATION) { 8 } else { 4 };
     metadata.drain(..prefix.min(metadata.len()));
     let mut body = MutableBuffer::try_from_len_zeroed(size as usize).map_err(|e| damaged(&e))?;
-    file.read_exact_at(&mut body, start + length).map_err(|e| read_error(&e))?;
+    let batch = arrow_ipc::root_as_message(&metadata).ok();
+    let ranges = batch.and_then(|message| wanted(&message.header_as_record_batch()?));
+    let ranges = ranges.filter(|ranges| {
+        // no more is read than there is, even if the same bytes are named again and again
+        let sum = ranges.iter().fold(0, |sum: usize, range| sum.saturating_add(range.len()));
+        sum <= body.len() && ranges.iter().all(|range| range.end <= body.len())
+    });
+    let at = start + length;
+    match ranges {
+        None => file.read_exact_at(&mut body, at).map_err(|e| read_error(&e))?,
+        Some(ranges) => {
+            for range in ranges {
+                let at = at + range.start as u64;
+                file.read_exact_at(&mut body[range], at).map_err(|e| read_error(&e))?;
+            }
+        }
+    }
     Ok(Message { metadata, body: body.into() })
+}
+
+/// Where in the body of a batch the columns of the slots are; nothing if that cannot be told. What
+/// is not read stays zero and costs no memory: a batch may be a whole file of many columns.
+fn ranges(
+    batch: &arrow_ipc::RecordBatch<'_>,
+    schema: &Schema,
+    slots: &[usize],
+) -> Option<Vec<Range<usize>>> {
+    let found = batch.buffers()?;
+    let mut views = batch.variadicBufferCounts().into_iter().flatten();
+    let mut ranges = Vec::new();
+    let mut at = 0;
+    for (column, field) in schema.fields().iter().enumerate() {
+        let next = buffers(field.data_type(), &mut views)?.checked_add(at)?;
+        if next > found.len() {
+            return None;
+        }
+        if slots.contains(&column) {
+            for buffer in (at..next).map(|at| found.get(at)) {
+                let start = usize::try_from(buffer.offset()).ok()?;
+                ranges.push(start..start.checked_add(usize::try_from(buffer.length()).ok()?)?);
+            }
+        }
+        at = next;
+    }
+    (at == found.len()).then_some(ranges)
+}
+
+/// How many buffers a column of a type has.
+fn buffers(data_type: &DataType, views: &mut impl Iterator<Item = i64>) -> Option<usize> {
+    let layout = layout(data_type);
+    let mut count = layout.buffers.len() + usize::from(layout.can_contain_null_mask);
+    if layout.variadic {
+        count = count.checked_add(usize::try_from(views.next()?).ok()?)?;
+    }
+    for child in children(data_type) {
+        count = count.checked_add(buffers(child, views)?)?;
+    }
+    Some(count)
 }
 
 /// The next message of a stream.
