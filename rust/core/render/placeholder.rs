@@ -42,11 +42,12 @@ const ALWAYS: &[&str] = &[
     "???",
     "%s",
     "%d",
+    "0",
 ];
 
 /// No URL, but maybe a number, a country or a word that is part of one.
 const NOT_A_URL: &[&str] = &[
-    "0", "0.0", "-1", "na", "nat", "unknown", "empty", "(empty)", "(blank)", "todo", "xxx", "true",
+    "0.0", "-1", "na", "nat", "unknown", "empty", "(empty)", "(blank)", "todo", "xxx", "true",
     "false",
 ];
 
@@ -129,7 +130,7 @@ mod tests {
         }
         for text in [
             "",
-            "0",
+            "00",
             "NA",
             "a",
             "no",
