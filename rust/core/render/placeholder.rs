@@ -66,7 +66,7 @@ const UNFILLED: &[(&str, &str)] = &[
 const LONGEST: usize = 15;
 
 /// How any of them begins.
-const FIRST: AsciiSet = AsciiSet::new(b"nNuUtT#<([\\-?%{$");
+const FIRST: AsciiSet = AsciiSet::new(b"nNuUtT#<([\\-?%{$0");
 
 /// Whether a value of a column is none: of what a template is filled with.
 #[inline]
