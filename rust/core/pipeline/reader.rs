@@ -17,7 +17,7 @@ use crate::render::row::{Rules, check_constants};
 use crate::thread::inject;
 
 /// Bytes of batches of Arrow that may be under way, and one batch; buffers bound those of CSV.
-const BATCHES: usize = 32 << 20;
+const BATCHES: usize = 16 << 20;
 /// How long the reader waits before it looks again whether there is room.
 const PAUSE: Duration = Duration::from_millis(1);
 
