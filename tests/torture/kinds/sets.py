@@ -51,7 +51,7 @@ def run(case: Case) -> None:
     report = json.loads(ended.out)
     out = case.folder / "out"
     case.check(report["rejected"] == len(rejects), f"{report['rejected']} of {len(rejects)}")
-    _check_rejects(case, out, rejects)
+    _check_rejects(case, report["rejects"]["path"], rejects)
     if not wanted:
         case.check(ended.status == 1, ended)
         return
@@ -66,10 +66,9 @@ def run(case: Case) -> None:
     case.check(found == sorted(wanted), "rows are lost, or there twice")
 
 
-def _check_rejects(case: Case, out: Path, wanted: list[tuple[str, int]]) -> None:
-    path = out / ".urlset/rejects.csv"
+def _check_rejects(case: Case, path: str | None, wanted: list[tuple[str, int]]) -> None:
     rows: list[tuple[str, int]] = []
-    if path.exists():
-        with path.open(newline="") as file:
+    if path is not None:
+        with (case.folder / path).open(newline="") as file:
             rows = [(Path(row["input"]).name, int(row["row"])) for row in csv.DictReader(file)]
     case.check(rows == wanted, f"rejects {rows}, wanted {wanted}")
