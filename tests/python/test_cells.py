@@ -18,10 +18,10 @@ from urlset import ConfigError, DataError, Report
 PLACEHOLDERS = [
     "N/A", "n/a", "#N/A", "NULL", "null", "(null)", "None", "nan", "NaN", "nil", "undefined", "-",
     "--", "—", "?", "\\N", "TBD", "[object Object]", "#REF!", "#DIV/0!", "<NA>", "{{url}}",
-    "0", "{{ product:url }}", "${url}", "<%= url %>", "{url}", "%s", "  N/A  ",
+    "{{ product:url }}", "${url}", "<%= url %>", "{url}", "%s", "  N/A  ",
 ]  # fmt: skip
 #: no URL, but what a template may be filled with
-VALUES = ["0.0", "na", "true", "unknown"]
+VALUES = ["0", "na", "true", "unknown"]
 
 
 def build(cells: dict[str, list[Any]], out: Path, **options: Any) -> Report:

@@ -42,12 +42,11 @@ const ALWAYS: &[&str] = &[
     "???",
     "%s",
     "%d",
-    "0",
 ];
 
 /// No URL, but maybe a number, a country or a word that is part of one.
 const NOT_A_URL: &[&str] = &[
-    "0.0", "-1", "na", "nat", "unknown", "empty", "(empty)", "(blank)", "todo", "xxx", "true",
+    "0", "0.0", "-1", "na", "nat", "unknown", "empty", "(empty)", "(blank)", "todo", "xxx", "true",
     "false",
 ];
 
@@ -66,7 +65,7 @@ const UNFILLED: &[(&str, &str)] = &[
 const LONGEST: usize = 15;
 
 /// How any of them begins.
-const FIRST: AsciiSet = AsciiSet::new(b"nNuUtT#<([\\-?%{$0");
+const FIRST: AsciiSet = AsciiSet::new(b"nNuUtT#<([\\-?%{$");
 
 /// Whether a value of a column is none: of what a template is filled with.
 #[inline]
@@ -130,7 +129,7 @@ mod tests {
         }
         for text in [
             "",
-            "00",
+            "0",
             "NA",
             "a",
             "no",
