@@ -132,12 +132,12 @@ class Case:
         return self.folder / f"{self._started}.{stream}"
 
     def _check_end(self, ended: Ended, statuses: Collection[int]) -> None:
+        interrupted = -signal.SIGINT in statuses and "KeyboardInterrupt" in ended.err
+        if interrupted and "/urlset/" not in ended.err:
+            return  # Python was still starting: nothing of urlset was loaded yet
         where = f"{ended.command}: status {ended.status}: {ended.err.strip()[-1_500:]!r}"
         self.check(ended.status in statuses, where)
-        signs = ["Traceback", "internal error", "[internal", "panicked at"]
-        if ended.status == -signal.SIGINT and "/urlset/" not in ended.err:
-            signs.remove("Traceback")  # of Python's own start: nothing of urlset was loaded yet
-        for sign in signs:
+        for sign in ("Traceback", "internal error", "[internal", "panicked at"):
             self.check(sign not in ended.err, where)
         if ended.status in (2, 3):
             errors = [line for line in ended.err.splitlines() if line.startswith("urlset: error")]
