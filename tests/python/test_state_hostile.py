@@ -9,6 +9,7 @@ import shutil
 import sqlite3
 import time
 from collections.abc import Callable
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -311,11 +312,11 @@ def mutated(document: dict[str, Any], rng: random.Random) -> bytes:
             break
         holder, key = rng.choice(found)
         if kind < 0.45:
-            holder[key] = rng.choice(VALUES)
+            holder[key] = deepcopy(rng.choice(VALUES))
         elif kind < 0.6:
             del holder[key]
         elif kind < 0.7 and isinstance(holder, list):
-            holder.append(holder[key])
+            holder.append(deepcopy(holder[key]))
         elif kind < 0.75:
             nested: Any = 1
             for _ in range(rng.choice([5, 20, 300])):
