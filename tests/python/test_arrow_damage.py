@@ -609,3 +609,28 @@ def test_only_the_columns_of_a_file_that_are_needed(tmp_path: Path, out: Path) -
                 writer.write_table(table, max_chunksize=200)
             assert package.build(path, site=SITE, out=out).urls == rows
             assert [entry["loc"] for entry in read_set(out)] == [SITE + url for url in urls]
+
+
+PEAK = """
+import re, sys, urlset
+report = urlset.build(sys.argv[2], site=sys.argv[1], out=sys.argv[3])
+print(report.urls, re.search(r"VmHWM:\\s*(\\d+) kB", open("/proc/self/status").read())[1])
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="tells no peak")
+def test_memory_of_a_wide_batch(tmp_path: Path, out: Path) -> None:
+    """A file of 400 MB that is one batch: what nobody asks for takes no memory."""
+    rows, path = 100_000, tmp_path / "wide.arrow"
+    wide = pa.array(["x" * 1000]).take(pa.array([0] * rows, pa.int32()))
+    columns = {"url": pa.array([f"/{n}" for n in range(rows)]), **dict.fromkeys("abcd", wide)}
+    table = pa.table(columns)
+    with pa.ipc.new_file(path, table.schema) as writer:
+        writer.write_table(table)
+    assert path.stat().st_size > 400_000_000
+    words = [sys.executable, "-c", PEAK, SITE, str(path), str(out)]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=120)
+    path.unlink()
+    assert done.returncode == 0, done.stderr
+    urls, kilobytes = map(int, done.stdout.split())
+    assert urls == rows and kilobytes < 150 * 1024, kilobytes

@@ -314,7 +314,11 @@ fn placed(
     file.read_exact_at(&mut metadata, start).map_err(|e| read_error(&e))?;
     let prefix = if metadata.starts_with(&CONTINUATION) { 8 } else { 4 };
     metadata.drain(..prefix.min(metadata.len()));
-    let mut body = MutableBuffer::try_from_len_zeroed(size as usize).map_err(|e| damaged(&e))?;
+    let size = size as usize;
+    Vec::<u8>::new().try_reserve_exact(size).map_err(|e| damaged(&e))?;
+    // zeros of the system, whose pages take no memory before they are written to; a MutableBuffer,
+    // which is aligned to more, writes to all of them
+    let mut body = vec![0; size];
     let batch = arrow_ipc::root_as_message(&metadata).ok();
     let ranges = batch.and_then(|message| wanted(&message.header_as_record_batch()?));
     let ranges = ranges.filter(|ranges| {
@@ -332,7 +336,7 @@ fn placed(
             }
         }
     }
-    Ok(Message { metadata, body: body.into() })
+    Ok(Message { metadata, body: Buffer::from_vec(body) })
 }
 
 /// Where in the body of a batch the columns of the slots are; nothing if that cannot be told. What
