@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import os
 import random
@@ -9,7 +10,6 @@ import shutil
 import sqlite3
 import time
 from collections.abc import Callable
-from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -304,25 +304,26 @@ def places(value: Any) -> list[tuple[Any, Any]]:
 
 def mutated(document: dict[str, Any], rng: random.Random) -> bytes:
     """A document with something wrong in its values, its structure or its bytes."""
-    copy = json.loads(json.dumps(document))
+    changed = json.loads(json.dumps(document))
     kind = rng.random()
     for _ in range(rng.choice([1, 1, 1, 2, 5])):
-        found = places(copy)
+        found = places(changed)
         if not found:
             break
         holder, key = rng.choice(found)
         if kind < 0.45:
-            holder[key] = deepcopy(rng.choice(VALUES))
+            # a copy: what is put into it later would be in all others, and in itself
+            holder[key] = copy.deepcopy(rng.choice(VALUES))
         elif kind < 0.6:
             del holder[key]
         elif kind < 0.7 and isinstance(holder, list):
-            holder.append(deepcopy(holder[key]))
+            holder.append(holder[key])
         elif kind < 0.75:
             nested: Any = 1
             for _ in range(rng.choice([5, 20, 300])):
                 nested = {"a": nested} if rng.random() < 0.5 else [nested]
             holder[key] = nested
-    data = bytearray(json.dumps(copy).encode())
+    data = bytearray(json.dumps(changed).encode())
     if kind >= 0.75:
         for _ in range(rng.choice([1, 3, 20])):
             at = rng.randrange(len(data))
