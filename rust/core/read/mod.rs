@@ -10,6 +10,7 @@ mod groups;
 mod import;
 pub mod ipc;
 pub mod json;
+mod message;
 pub mod parquet;
 mod positioned;
 pub mod scan;
