@@ -14,6 +14,7 @@ pub mod json;
 pub mod kind;
 pub mod label;
 pub mod lines;
+mod message;
 pub mod parquet;
 mod positioned;
 pub mod scan;
