@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 
 use libfuzzer_sys::fuzz_target;
 use urlset_core::parse::check::entry::EntryChecks;
+use urlset_core::parse::check::host::Hosts;
 use urlset_core::parse::entry::{Entry, Form, Visitor};
 use urlset_core::parse::finding::Log;
 use urlset_core::parse::inflate::from_memory;
