@@ -73,7 +73,7 @@ pub fn foreign(head: &[u8]) -> Option<&'static str> {
     if head.get(8..12) == Some(b"DUCK") && head.contains(&0) {
         return Some("a DuckDB database: export the table (copy … to 'x.parquet')");
     }
-    let text = start(head);
+    let text = text_start(head);
     let begins = |tag: &str| {
         text.get(..tag.len()).is_some_and(|first| first.eq_ignore_ascii_case(tag.as_bytes()))
     };
@@ -102,7 +102,7 @@ pub fn foreign(head: &[u8]) -> Option<&'static str> {
 }
 
 /// The text after a mark and blanks.
-fn start(head: &[u8]) -> &[u8] {
+fn text_start(head: &[u8]) -> &[u8] {
     head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head).trim_ascii_start()
 }
 
@@ -151,7 +151,7 @@ pub fn recognise(head: &[u8], whole: bool, encoding: Option<&str>) -> Result<Kin
     if let Some(what) = foreign(&raw).or_else(|| foreign(&text)) {
         return Err(Error::input("input.format", format!("is {what}")));
     }
-    if start(&text).starts_with(b"{") {
+    if text_start(&text).starts_with(b"{") {
         return Ok(Kind::Jsonl);
     }
     Ok(if is_list(&text, whole) { Kind::Lines } else { Kind::Csv })
