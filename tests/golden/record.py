@@ -154,5 +154,8 @@ def record() -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    text = json.dumps(record(), indent=0, sort_keys=True, ensure_ascii=False)
-    RECORDED.write_text(f"{text}\n", encoding="utf-8")
+    lines = [
+        f"{json.dumps(name)}: {json.dumps(result, sort_keys=True, ensure_ascii=False)}"
+        for name, result in record().items()
+    ]
+    RECORDED.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
