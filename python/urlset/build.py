@@ -13,6 +13,7 @@ from dataclasses import asdict, fields, replace
 from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
+from types import NoneType
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -23,7 +24,14 @@ from .feed import deliver_feeds, stage_feed
 from .folder import Folder, inside
 from .gzip import encoder
 from .index import Sitemap, render_indexes
-from .names import check_files, check_targets, splits_index, taken, taken_by
+from .names import (
+    check_files,
+    check_targets,
+    must_not_be_of_a_set,
+    splits_index,
+    taken,
+    taken_by,
+)
 from .outfile import check_writable, must_be_local
 from .publish import LIVE, Publication
 from .report import (
@@ -172,6 +180,11 @@ class Build:
         for name, target in self._written.items():
             must_be_local(name, target)
             must_not_be_read(name, target, read)
+            out, state = (given.get(key) or data.get(key) for key in ("out", "state"))
+            if isinstance(out, (str, os.PathLike)) and isinstance(
+                state, (str, os.PathLike, NoneType)
+            ):
+                must_not_be_of_a_set(name, target, out, state)
         if data:
             options = make_options(options, data, where=where)
         given = {key: value for key, value in given.items() if value is not None}

@@ -55,8 +55,19 @@ def verify(
     """Check sitemaps: a file, a folder, an index with all it lists, or a URL."""
     if json_path == "-" and jsonl_path == "-":
         raise click.UsageError("only one of --json and --jsonl can go to stdout")
+    from ..errors import PublishError
+    from ..outfile import check_writable, must_be_local
     from ..verify import verify as check
 
+    for name, path in (("json", json_path), ("jsonl", jsonl_path)):
+        if path is None or path == "-":
+            continue
+        must_be_local(name, path)
+        try:  # before anything is read
+            check_writable(Path(path), replaced=False)
+        except OSError as error:
+            message = f"{path}: {error.strerror}; nothing was checked"
+            raise PublishError(message, code="report.unwritable") from None
     with stoppable():
         report = check(target, duplicates=not no_duplicates, **options)
     import json
