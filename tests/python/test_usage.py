@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 import urlset as package
+from urlset.report import NOTES, message_of
+from urlset.wording import count
 
 SITE = "https://www.shop.example"
 
@@ -97,3 +99,39 @@ def test_keywords_of_python_are_no_keys_of_toml() -> None:
     with pytest.raises(package.ConfigError, match="unknown option 'inputs'") as caught:
         package.build("one.csv", site=SITE, out="out", inputs=["a"])  # type: ignore[call-arg]
     assert "did you mean input?" not in str(caught.value)
+
+
+@pytest.mark.parametrize("rows", [1, 2])
+def test_counts_stand_before_their_nouns(tmp_path: Path, rows: int) -> None:
+    """No message says ``1 URLs``, or ``1 values``; each is right with any count before it."""
+    lines = [f"{SITE}/{i}#x,never,9,no date,mailto:x" for i in range(rows)]
+    (tmp_path / "c.csv").write_text("\n".join(["url,changefreq,priority,lastmod,image", *lines]))
+    done = run(
+        "build", "c.csv", "--site", SITE, "--out", "out", "--priority", "priority",
+        "--changefreq", "image", "--image", "image", cwd=tmp_path,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    nouns = "1 row: 1 URL" if rows == 1 else "2 rows: 2 URLs"
+    assert nouns in done.stdout
+    warned = [line for line in done.stdout.splitlines() if line.startswith(f"  {rows} ")]
+    assert len(warned) >= 5, done.stdout
+    again = run("build", "c.csv", "--site", SITE, "--out", "out", "--where", "url=x", cwd=tmp_path)
+    assert again.returncode == 1
+    assert f"({'1 row' if rows == 1 else '2 rows'}, 0 rejected" in again.stderr
+
+
+def test_no_warning_depends_on_its_count() -> None:
+    """A count of one goes before each message: no noun in the plural begins it."""
+    codes = [*NOTES, "video.title", "video.tag", "news.title"]
+    for code in codes:
+        first = message_of(code).split()[0]
+        assert not first.endswith("s") or first in ("news",), message_of(code)
+
+
+@pytest.mark.parametrize(
+    ("number", "text"), [(0, "0 URLs"), (1, "1 URL"), (2, "2 URLs"), (1_000_000, "1,000,000 URLs")]
+)
+def test_count(number: int, text: str) -> None:
+    assert count(number, "URL") == text
+    assert count(1, "index", "indexes") == "1 index"
+    assert count(2, "index", "indexes") == "2 indexes"
