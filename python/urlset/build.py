@@ -13,6 +13,7 @@ from dataclasses import asdict, fields, replace
 from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
+from types import NoneType
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -23,7 +24,14 @@ from .feed import deliver_feeds, stage_feed
 from .folder import Folder, inside
 from .gzip import encoder
 from .index import Sitemap, render_indexes
-from .names import check_files, check_targets, splits_index, taken, taken_by
+from .names import (
+    check_files,
+    check_targets,
+    must_not_be_of_a_set,
+    splits_index,
+    taken,
+    taken_by,
+)
 from .outfile import check_writable, must_be_local
 from .publish import LIVE, Publication
 from .report import (
@@ -40,6 +48,7 @@ from .source import Feed, Source, feeds, must_not_be_read
 from .source.objects import refuse_pages
 from .state import DEFAULT_NAME, REJECTS, VERSION, check_state_name, files_of
 from .toml import SetTable, load, make_sets
+from .wording import count
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -172,6 +181,11 @@ class Build:
         for name, target in self._written.items():
             must_be_local(name, target)
             must_not_be_read(name, target, read)
+            out, state = (given.get(key) or data.get(key) for key in ("out", "state"))
+            if isinstance(out, (str, os.PathLike)) and isinstance(
+                state, (str, os.PathLike, NoneType)
+            ):
+                must_not_be_of_a_set(name, target, out, state)
         if data:
             options = make_options(options, data, where=where)
         given = {key: value for key, value in given.items() if value is not None}
@@ -323,11 +337,11 @@ class Build:
         for key in ("rows", "urls", "rejected", "filtered", "duplicates", "expanded"):
             setattr(report, key, getattr(report, key) + outcome[key])
         by_code = report.rejects["by_code"]
-        for code, count in outcome["rejects_by_code"].items():
-            by_code[code] = by_code.get(code, 0) + count
+        for code, number in outcome["rejects_by_code"].items():
+            by_code[code] = by_code.get(code, 0) + number
         notes = {warning.code: warning.count for warning in report.warnings}
-        for code, count in outcome["notes"].items():
-            notes[code] = notes.get(code, 0) + count
+        for code, number in outcome["notes"].items():
+            notes[code] = notes.get(code, 0) + number
         report.warnings = warnings_of(notes)
         shards = [Shard(**shard) for shard in outcome["shards"]]
         report.shards += shards
@@ -372,7 +386,7 @@ class Build:
         if report.rejected > most:
             codes = ", ".join(f"{code} {n}" for code, n in report.rejects["by_code"].items())
             raise RejectLimitError(
-                f"{report.rejected:,} of {report.rows:,} rows rejected, more than"
+                f"{report.rejected:,} of {count(report.rows, 'row')} rejected, more than"
                 f" {options.max_rejects} ({codes}); see {report.rejects['path']}; mend the data or"
                 " allow more (--max-rejects)",
                 code="rejects.limit",
@@ -381,7 +395,7 @@ class Build:
             why = "there are no rows" if report.rows == 0 else "no row is left to write"
             raise DataError(
                 f"{why}: an empty sitemap is illegal, so nothing was published"
-                f" ({report.rows:,} rows, {report.rejected:,} rejected,"
+                f" ({count(report.rows, 'row')}, {report.rejected:,} rejected,"
                 f" {report.filtered:,} filtered)",
                 code="rows.none",
             )
@@ -389,8 +403,9 @@ class Build:
         shrink = parse_percent("max_shrink", options.max_shrink)
         if report.urls < former * (1 - shrink) * (1 - ROUNDING):
             raise DataError(
-                f"{report.urls:,} URLs where {former:,} are live, more than {options.max_shrink}"
-                " fewer: is the input whole? (--max-shrink 100% publishes all the same)",
+                f"{count(report.urls, 'URL')} in place of {former:,} that are live, more than"
+                f" {options.max_shrink} fewer: is the input whole? (--max-shrink 100%"
+                " publishes all the same)",
                 code="publish.shrank",
             )
 
@@ -426,8 +441,8 @@ class Build:
         for path, urls in written.items():
             if read.get(path) != urls:
                 raise PublishError(
-                    f"{path}: {read.get(path, 0):,} URLs were read back where {urls:,} were"
-                    " written; nothing was published; please report this",
+                    f"{path}: {count(read.get(path, 0), 'URL')} read back of {urls:,} written;"
+                    " nothing was published; please report this",
                     code="verify.staged",
                 )
 
@@ -557,7 +572,7 @@ def _mtime(folder: Folder, path: str, size: int) -> int:
         )
     if found.st_size != size:
         raise PublishError(
-            f"{path} has {found.st_size:,} bytes where {size:,} were written; nothing was"
+            f"{path} has {count(found.st_size, 'byte')} of {size:,} written; nothing was"
             " published; run the build again",
             code="output.damaged",
         )

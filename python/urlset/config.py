@@ -559,7 +559,10 @@ def make_options(base: Options, given: Mapping[str, Any], *, where: str) -> Opti
         if spec is None:
             from difflib import get_close_matches
 
-            close = get_close_matches(key, [spec.name.rstrip("_") for spec in fields(Options)], 1)
+            known = [spec.name.rstrip("_") for spec in fields(Options)]
+            if ".toml" in where:
+                known += ["input", "set"]
+            close = get_close_matches(key, known, 1)
             hint = f"; did you mean {close[0]}?" if close else ""
             raise ConfigError(f"{where}: unknown option {key!r}{hint}", code="config.unknown")
         values[spec.name] = _typed(spec.name, str(spec.type), value, where)

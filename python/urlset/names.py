@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .errors import ConfigError, PublishError
-from .state import JOURNAL, LOCK, MANIFEST
+from .state import JOURNAL, LOCK, MANIFEST, STATE, is_sitemap
 
 if TYPE_CHECKING:
     from .config import Options
@@ -119,6 +119,37 @@ def check_targets(
                 " elsewhere",
                 code=f"config.{option}",
             )
+
+
+def must_not_be_of_a_set(
+    option: str,
+    target: str | os.PathLike[str],
+    out: str | os.PathLike[str],
+    state: str | os.PathLike[str] | None,
+) -> None:
+    """A file that is written whatever comes has no name of a sitemap or of a state.
+
+    This is known before any state is read, and it holds for the sets of other names, too.
+
+    Args:
+        option: names the file.
+        out: the output folder.
+        state: the folder of the state; ``None`` for the one in ``out``.
+
+    Raises:
+        ConfigError: ``config.{option}``, where it has.
+    """
+    real = Path(target).resolve()
+    folder = Path(out).resolve()
+    own = Path(state).resolve() if state is not None else folder / STATE
+    of_state = real.is_relative_to(own) and real.name in STATE_FILES
+    of_set = real.is_relative_to(folder) and is_sitemap(real.name)
+    if of_state or of_set:
+        raise ConfigError(
+            f"{option}: {os.fspath(target)!r} has the name of a sitemap or of a file of the state;"
+            " write it elsewhere",
+            code=f"config.{option}",
+        )
 
 
 def check_files(shards: Iterable[tuple[str, str]], indexes: Iterable[str]) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from . import _core
 from .errors import PublishError
 from .outfile import is_special, replacing
+from .wording import count
 
 #: a row has at most some kilobytes, but the name of its column may be long
 PARQUET_BLOCK_BYTES = 16 << 20
@@ -54,8 +55,8 @@ def check(counts: dict[str, int], rejected: dict[str, int]) -> None:
     """
     if counts != rejected:
         raise PublishError(
-            f"the reject file holds {sum(counts.values()):,} rows of"
-            f" {sum(rejected.values()):,} that were rejected; nothing was published; is the disk"
+            f"the reject file holds {sum(counts.values()):,} of the"
+            f" {count(sum(rejected.values()), 'row')} rejected; nothing was published; is the disk"
             " sound? if it is, please report this",
             code="rejects.lost",
         )
@@ -82,6 +83,6 @@ def _to_parquet(source: Path, target: Path, rows: int) -> None:
                 written += batch.num_rows
         if written != rows:
             raise PublishError(
-                f"{target}: {written:,} rows of {rows:,} were written; please report this",
+                f"{target}: {written:,} of {count(rows, 'row')} written; please report this",
                 code="rejects.lost",
             )

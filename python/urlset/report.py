@@ -97,60 +97,58 @@ class Report:
 #: what the core counts, and what to do about it
 NOTES = {
     "publish.recovered": "build that was killed during its publication was completed first",
-    "changes.delivered": "change feeds of former builds, which could not be delivered then, were"
-    " delivered now; announce them, too",
+    "changes.delivered": "delivered now of the change feeds that former builds could not deliver;"
+    " announce these changes, too",
     "changes.recovered": "change feed of a build that was killed was kept beside the manifest"
     " (changes-recovered.*); announce it, too",
-    "changes.waiting": "change feeds of former builds wait beside the manifest; a build with"
-    " --changes PATH delivers them",
-    "publish.left": "old sitemaps are no files of urlset any more (a folder or a link has their"
-    " place) and were left; remove them by hand",
-    "manifest.config": "the options are others than those of the live build: all was built anew",
-    "manifest.site": "what is live is of another site: all was built anew",
-    "manifest.edited": "live sitemaps were changed or removed by hand and were written anew",
-    "loc.over_1024": "URLs are longer than 1,024 characters, which Yandex refuses; shorten them if"
-    " Yandex counts",
-    "loc.outside_folder": "URLs are outside the folder of the sitemaps: fine if robots.txt or"
+    "changes.waiting": "waiting beside the manifest of the change feeds of former builds; a"
+    " build with --changes PATH delivers all",
+    "publish.left": "left of the old sitemaps, for a folder or a link has the place of the file;"
+    " remove it by hand",
+    "manifest.config": "set built anew: the options are others than those of the live build",
+    "manifest.site": "set built anew: what is live is of another site",
+    "manifest.edited": "written anew of the live sitemaps: changed or removed by hand",
+    "loc.over_1024": "over 1,024 characters, which Yandex refuses; shorten such a URL if Yandex"
+    " counts",
+    "loc.outside_folder": "outside the folder of the sitemaps: fine if robots.txt or"
     " Search Console names the index, else serve the files higher up (--sitemap-url)",
-    "loc.fragment": "URLs have a fragment (#...): crawlers take them for the page without it; leave"
-    " it out",
-    "loc.entity": "URLs hold a character reference of XML or HTML such as &amp;: their source is"
-    " escaped twice, and crawlers would ask for &amp;; unescape it there (urlset escapes them)",
-    "loc.backslash": "URLs have a backslash: it was written as the slash that browsers and crawlers"
+    "loc.fragment": "with a fragment (#...): crawlers take such a URL for the page without it;"
+    " leave it out",
+    "loc.entity": "with a character reference of XML or HTML such as &amp;: the source is escaped"
+    " twice, and crawlers would ask for &amp;; unescape it there (urlset escapes URLs itself)",
+    "loc.backslash": "with a backslash: it was written as the slash that browsers and crawlers"
     " take it for; correct the source",
-    "loc.site_path": "URLs begin with /: they were joined to the host of --site, without its path"
-    " (RFC 3986)",
-    "loc.variant": "pages stand here with several URLs that differ only in case or in a slash at"
-    " the end (exact up to 25,000 URLs, beyond that counted in a sample); list the canonical one",
-    "lastmod.same": "URLs all have the same lastmod: search engines distrust one date on all; map"
+    "loc.site_path": "beginning with /: joined to the host of --site, without its path (RFC 3986)",
+    "loc.variant": "like another URL but for the case of letters or a slash at the end"
+    "  (exact up to 25,000 URLs, beyond that counted in a sample); list the canonical one",
+    "lastmod.same": "with one and the same lastmod: search engines distrust one date on all; map"
     " the column that says when each page changed, or leave lastmod out",
-    "lastmod.invalid": "values of lastmod make no sense and were left out (--on-bad-field reject"
-    " rejects their rows; integers since 1970 need --lastmod-epoch)",
-    "changefreq.invalid": "values of changefreq are none of the seven and were left out"
-    " (--on-bad-field reject rejects their rows)",
-    "priority.invalid": "values of priority are not from 0.0 to 1.0 and were left out"
-    " (--on-bad-field reject rejects their rows)",
-    "image.invalid": "images have no legal http(s) URL and were left out"
-    " (--on-bad-field reject rejects their rows)",
-    "image.over_1000": "images beyond the 1,000 that a URL may have were left out",
-    "alternate.empty": "languages of a page have no URL and were left out"
-    " (--on-bad-field reject rejects their rows)",
-    "alternate.invalid": "alternates have no legal http(s) URL and were left out"
-    " (--on-bad-field reject rejects their rows)",
-    "alternate.code": "codes of languages are wrong (write de, de-CH or x-default) and their"
-    " alternates were left out (--on-bad-field reject rejects their rows)",
-    "alternate.duplicate": "second URLs of one language of a page were left out",
-    "alternate.no_self": "pages are not in their own list of alternates: Google ignores links that"
-    " are not returned; name the language of loc (--lang CODE)",
-    "alternate.not_a_row": "alternates are not URLs that this set may hold (of another host, say)"
-    " and got no entry of their own; allow their hosts with --hosts",
-    "alternate.over_1000": "alternates beyond the 1,000 that a page may have were left out",
-    "text.illegal": "texts had characters that XML does not allow; they were left out",
-    "video.over_32_tags": "tags beyond the 32 that a video may have were left out",
-    "video.invalid": "values are neither a video nor a list of videos and were left out",
-    "news.invalid": "values are no news, or second ones of a page, and were left out",
-    "news.old": "articles are older than two days: their URLs were written without news",
-    "news.dropped": "articles are older than two days: their rows were left out",
+    "lastmod.invalid": "lastmod left out, not a date (--on-bad-field reject rejects the row;"
+    " integers since 1970 need --lastmod-epoch)",
+    "changefreq.invalid": "changefreq left out, none of the seven words"
+    " (--on-bad-field reject rejects the row)",
+    "priority.invalid": "priority left out, not from 0.0 to 1.0"
+    " (--on-bad-field reject rejects the row)",
+    "image.invalid": "image left out, no legal http(s) URL (--on-bad-field reject rejects the row)",
+    "image.over_1000": "image left out, beyond the 1,000 that a URL may have",
+    "alternate.empty": "alternate left out, no URL for its language"
+    " (--on-bad-field reject rejects the row)",
+    "alternate.invalid": "alternate left out, no legal http(s) URL"
+    " (--on-bad-field reject rejects the row)",
+    "alternate.code": "alternate left out, its code of a language is wrong (write de, de-CH or"
+    " x-default; --on-bad-field reject rejects the row)",
+    "alternate.duplicate": "alternate left out, a second URL of one language of the page",
+    "alternate.no_self": "without the page itself in its list of alternates: Google ignores links"
+    " that are not returned; name the language of loc (--lang CODE)",
+    "alternate.not_a_row": "alternate without an entry of its own, no URL that this set may hold"
+    " (of another host, say); allow its host with --hosts",
+    "alternate.over_1000": "alternate left out, beyond the 1,000 that a page may have",
+    "text.illegal": "text with characters that XML does not allow, which were left out",
+    "video.over_32_tags": "tag left out, beyond the 32 that a video may have",
+    "video.invalid": "value left out, neither a video nor a list of videos",
+    "news.invalid": "value left out, no news, or the second of a page",
+    "news.old": "older than two days: the URL was written without news",
+    "news.dropped": "older than two days: the row was left out",
 }
 
 #: a block without one of these is not written
@@ -164,9 +162,8 @@ def message_of(code: str) -> str:
         return known
     block, _, tag = code.partition(".")
     if block == "news" or code in REQUIRED:
-        whole = "news" if block == "news" else "videos"
-        return f"values of {block}:{tag} are missing or wrong: their {whole} were left out"
-    return f"values of {block}:{tag} are missing or wrong and were left out"
+        return f"{block} left out, {block}:{tag} is missing or wrong"
+    return f"{block}:{tag} left out, missing or wrong"
 
 
 def warnings_of(notes: dict[str, int]) -> list[Warning]:
@@ -204,7 +201,7 @@ def skipped_warnings(names: list[str]) -> list[Warning]:
         return []
     listed = ", ".join(names[:MOST_NAMES])
     more = f" and {len(names) - MOST_NAMES:,} more" if len(names) > MOST_NAMES else ""
-    message = f"files in the folder of the input are no data and were skipped: {listed}{more}"
+    message = f"skipped in the folder of the input, no data: {listed}{more}"
     return [Warning("input.skipped", len(names), message)]
 
 
@@ -222,7 +219,7 @@ def engine_warnings(options: Options, report: Report) -> list[Warning]:
             Warning(
                 "priority.ignored",
                 report.urls,
-                "URLs may have priority or changefreq, which Google and Bing ignore",
+                "with priority or changefreq, perhaps, which Google and Bing ignore",
             )
         )
     if options.for_ == "google" and len(report.indexes) > MAX_GOOGLE_INDEXES:
@@ -230,7 +227,7 @@ def engine_warnings(options: Options, report: Report) -> list[Warning]:
             Warning(
                 "google.indexes",
                 len(report.indexes),
-                f"indexes are more than the {MAX_GOOGLE_INDEXES} that Google takes of a site",
+                f"indexes, more than the {MAX_GOOGLE_INDEXES} that Google takes of a site",
             )
         )
     if options.for_ == "bing":
@@ -240,7 +237,7 @@ def engine_warnings(options: Options, report: Report) -> list[Warning]:
                 Warning(
                     "bing.lastmod",
                     bare,
-                    "sitemaps have no newest lastmod with a time, and Bing wants date and time",
+                    "without a newest lastmod that has a time: Bing wants date and time",
                 )
             )
     return found

@@ -66,10 +66,6 @@ def make_sets(base: Options, tables: list[dict[str, Any]], *, where: str) -> lis
         given = dict(table)
         label = f"{where}: set {given.get('name', number)}"
         inputs = given.pop("input")
-        if not inputs:
-            raise ConfigError(f"{label}: has no input", code="config.set")
-        if "name" not in given:
-            raise ConfigError(f"{label}: has no name", code="config.set")
         for key in given:
             spec = option_of(key)
             if spec is not None and not spec.metadata["per_set"]:
@@ -77,7 +73,12 @@ def make_sets(base: Options, tables: list[dict[str, Any]], *, where: str) -> lis
                     f"{label}: {key} is an option of the whole build; write it above the sets",
                     code="config.set",
                 )
+        # a key that is misspelt is told before one that is missing: "inputs" for "input"
         options = make_options(base, given, where=label)
+        if not inputs:
+            raise ConfigError(f"{label}: has no input", code="config.set")
+        if "name" not in given:
+            raise ConfigError(f"{label}: has no name", code="config.set")
         check_name(options.name)
         sets.append(SetTable(tuple(inputs), options))
     check_sets([table.options for table in sets], where=where)

@@ -13,6 +13,7 @@ from urllib.parse import quote, urlsplit
 
 from ..errors import AnnounceError
 from ..signals import undisturbed
+from ..wording import count
 from .address import check_page, host_of, origin_of
 from .http import JSON, Again, Answer, Http, Request, Stopped, retry_after
 from .journal import Journal
@@ -156,7 +157,7 @@ def _submit_urls(session: Session, bing: Bing, spool: Spool, journal: Journal, h
         while batch := list(islice(fresh, BATCH)):
             session.show(bing.submit_urls(batch).text())
             requests += 1
-        detail = f"{requests:,} requests, if the quota allows"
+        detail = f"{count(requests, 'request')}, if the quota allows"
         session.add(Outcome("bing", host, "planned", spool.count, detail=detail))
         return
     sent = requests = 0
@@ -186,7 +187,7 @@ def _submit_urls(session: Session, bing: Bing, spool: Spool, journal: Journal, h
             journal.finish()
         elif error is None:
             error = AnnounceError(
-                f"the quota allows {quota:,} URLs now; the same command sends the other"
+                f"the quota allows {count(quota, 'URL')} now; the same command sends the other"
                 f" {left:,} when there is more",
                 code="bing.quota",
             )
@@ -194,7 +195,7 @@ def _submit_urls(session: Session, bing: Bing, spool: Spool, journal: Journal, h
             Outcome(
                 "bing", host, "accepted" if left == 0 else "partly" if accepted else "refused",
                 spool.count, accepted, journal.skipped, requests,
-                str(error) if error else f"{requests:,} requests",
+                str(error) if error else count(requests, "request"),
                 error.code if error else None,
             )
         )  # fmt: skip

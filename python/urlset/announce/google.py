@@ -19,6 +19,7 @@ from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 from ..errors import AnnounceError, ConfigError
+from ..wording import count
 from .address import is_loopback, segment, split
 from .http import Again, Answer, Http, Request, Stopped
 from .report import Outcome, SitemapStatus
@@ -60,8 +61,8 @@ class Pace:
         """Seconds to wait before the next request, which then counts as sent."""
         now = self._clock()
         at = max([now, *(s[0] + sec for n, sec, s in self._limits if len(s) == n)])
-        for count, _seconds, sent in self._limits:
-            if len(sent) == count:
+        for most, _seconds, sent in self._limits:
+            if len(sent) == most:
                 sent.popleft()
             sent.append(at)
         return at - now
@@ -298,7 +299,7 @@ def _status(
         item = known.pop(index, None) or console.get(index)
         status = read_status(item or {}, index, ours=True, known=item is not None)
         session.report.statuses.append(status)
-        bad = "never submitted" if item is None else f"{status.errors:,} errors"
+        bad = "never submitted" if item is None else count(status.errors, "error")
         good = item is not None and status.errors == 0
         session.add(
             Outcome(

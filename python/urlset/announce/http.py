@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import urlsplit
 
 from ..errors import AnnounceError, ConfigError
+from ..wording import count
 from .address import is_loopback
 from .secrets import Keyring
 
@@ -206,7 +207,7 @@ class Http:
             counted += again.asked is None
             code = f"{self.engine}.{'throttled' if throttled else 'unanswered'}"
             if counted > self.retries:
-                raise AnnounceError(f"{again.why} (tried {attempt} times)", code=code)
+                raise AnnounceError(f"{again.why} (tried {count(attempt, 'time')})", code=code)
             if waited + wait > self.max_wait:
                 raise AnnounceError(
                     f"{again.why}: it asks to wait {wait:,.0f} s, which is beyond the"

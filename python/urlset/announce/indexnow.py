@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 from ..errors import AnnounceError, ConfigError, PublishError
 from ..signals import undisturbed
 from ..threads import Pool
+from ..wording import count
 from .address import check_page, host_of
 from .http import JSON, Again, Answer, Http, Request, Stopped, retry_after
 from .journal import Journal
@@ -53,7 +54,7 @@ class _Tally:
     error: AnnounceError | None = field(default=None)
 
     def outcome(self, dry_run: bool) -> Outcome:
-        detail = f"{self.requests:,} request{'' if self.requests == 1 else 's'}"
+        detail = count(self.requests, "request")
         if self.skipped:
             before = f"{self.skipped:,} accepted before and not sent again"
             detail = f"{detail}, {before}" if self.requests else before
@@ -228,7 +229,7 @@ class _Sender:
             return
         self._journal.record(urls)
         tally.accepted += len(urls)
-        self._session.notify(f"indexnow: {tally.accepted:,} URLs of {host} accepted")
+        self._session.notify(f"indexnow: {count(tally.accepted, 'URL')} of {host} accepted")
 
     def plan(self) -> None:
         """A dry run: show the requests."""
@@ -245,8 +246,8 @@ def _guard(session: Session, spool: Spool) -> None:
     if live is None:
         if spool.live > UNKNOWN_LIVE:
             raise AnnounceError(
-                f"{spool.live:,} URLs, and how many are live is not known: if this is not the"
-                " whole site, or it has just moved, give --all",
+                f"{count(spool.live, 'URL')}, and how many are live is not known: if this is not"
+                " the whole site, or it has just moved, give --all",
                 code="indexnow.full_set",
             )
         if spool.live:
@@ -256,7 +257,7 @@ def _guard(session: Session, spool: Spool) -> None:
             )
     elif spool.live * 2 > live:
         raise AnnounceError(
-            f"{spool.live:,} of {live:,} live URLs are more than half: IndexNow is for what"
+            f"{spool.live:,} of {count(live, 'live URL')} is more than half: IndexNow is for what"
             " changed, and a first build is found through its sitemap; after a move give --all",
             code="indexnow.full_set",
         )

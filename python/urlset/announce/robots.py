@@ -13,6 +13,7 @@ from uuid import uuid4
 
 from ..errors import AnnounceError, ConfigError, InputError, PublishError
 from ..outfile import sync_folder
+from ..wording import count
 from .address import origin_of, split
 from .http import Again, Answer, Request
 from .report import Outcome
@@ -57,8 +58,9 @@ def with_block(text: bytes, indexes: Sequence[str]) -> bytes:
     ends = [i for i, line in enumerate(lines) if line.strip() == END]
     if len(begins) != len(ends) or len(begins) > 1 or (begins and begins[0] > ends[0]):
         raise InputError(
-            f"robots.txt holds {len(begins)} lines '{BEGIN.decode()}' and {len(ends)} lines"
-            f" '{END.decode()}': repair it by hand to one of each, or none",
+            f"robots.txt holds {count(len(begins), 'line')} '{BEGIN.decode()}' and"
+            f" {count(len(ends), 'line')} '{END.decode()}': repair it by hand to one of"
+            " each, or none",
             code="robots.block",
         )
     at, after = (begins[0], ends[0] + 1) if begins else (len(lines), len(lines))

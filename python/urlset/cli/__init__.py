@@ -88,6 +88,9 @@ def main(argv: list[str] | None = None) -> None:
         status = 130
     except KeyboardInterrupt:
         status = 130
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.format_message())  # the help
+        status = 2
     except click.ClickException as error:
         hint = ""
         if isinstance(error, click.UsageError) and error.ctx is not None:

@@ -18,6 +18,7 @@ from ..build import Build, OnProgress
 from ..config import Options
 from ..errors import PublishError
 from ..report import Report
+from ..wording import count
 from . import one_line
 from .signals import BUILD_GRACE, Stopped, stopping
 
@@ -240,29 +241,25 @@ def _progress(quiet: bool) -> Iterator[OnProgress | None]:
         yield line.update
 
 
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
 def _summary(report: Report, *, dry_run: bool) -> None:
     rate = report.rows / report.seconds if report.seconds else 0
     say = click.echo
     for chosen, column in report.mapping.items():
         say(f"{chosen:>10}  from {one_line(column)}")
-    fates = [_count(report.urls, "URL")]
-    for count, what in (
+    fates = [count(report.urls, "URL")]
+    for number, what in (
         (report.rejected, "rejected"),
         (report.filtered, "filtered"),
         (report.duplicates, "duplicates dropped"),
     ):
-        if count:
-            fates.append(f"{count:,} {what}")
+        if number:
+            fates.append(f"{number:,} {what}")
     if report.expanded:
         fates.append(f"{report.expanded:,} expanded")
-    rows = _count(report.rows, "row")
+    rows = count(report.rows, "row")
     say(f"{rows}: {', '.join(fates)}; {report.seconds:.1f} s, {rate:,.0f} rows/s")
-    for code, count in sorted(report.rejects["by_code"].items(), key=lambda item: -item[1]):
-        say(f"  rejected {count:,}: {code}")
+    for code, number in sorted(report.rejects["by_code"].items(), key=lambda item: -item[1]):
+        say(f"  rejected {number:,}: {code}")
     if report.rejects["path"]:
         say(f"  see {one_line(report.rejects['path'])}")
     for warning in report.warnings:
@@ -273,7 +270,7 @@ def _summary(report: Report, *, dry_run: bool) -> None:
     unchanged = f", {kept:,} of them unchanged" if kept else ""
     indexes = len(report.indexes)
     several = f" in {indexes} indexes" if indexes > 1 else ""
-    say(f"{_count(len(report.shards), 'sitemap')}{unchanged}, {written}{several}")
+    say(f"{count(len(report.shards), 'sitemap')}{unchanged}, {written}{several}")
     for index in report.indexes[1:MOST_INDEXES]:
         say(f"  {one_line(index.url)}")
     if indexes > MOST_INDEXES:

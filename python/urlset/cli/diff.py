@@ -40,6 +40,7 @@ def diff(
     """Tell which URLs were added, changed and removed from OLD to NEW."""
     from ..diff import diff as changes_of
     from ..rows import format_of, write
+    from ..wording import count
 
     kind = format_of(output, format) if output else None
     if kind in ("parquet", "arrow") and output == "-" and sys.stdout.isatty():
@@ -53,7 +54,7 @@ def diff(
         counts = changes.counts
     if not quiet:
         where = f", written to {output}" if output else ""
-        equal = f" ({counts.equal_files:,} files equal)" if counts.equal_files else ""
+        equal = f" ({count(counts.equal_files, 'file')} equal)" if counts.equal_files else ""
         click.echo(
             f"{counts.added:,} added, {counts.changed:,} changed, {counts.removed:,} removed"
             f"{where}{equal}",

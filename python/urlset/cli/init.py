@@ -9,6 +9,7 @@ import click
 
 from ..config import Options, make_options
 from ..init import init as write_toml
+from ..outfile import must_be_local
 from . import one_line
 from .signals import stoppable
 
@@ -41,6 +42,7 @@ def init(input: str, target: Path, out: str, force: bool, **given: str | None) -
     options = make_options(
         Options(), {key: value for key, value in given.items() if value is not None}, where="init"
     )
+    must_be_local("output", target)
     with stoppable():
         text = write_toml(input, target, options, out=out, force=force)
     click.echo("\n".join(one_line(line) for line in text.splitlines()))

@@ -15,6 +15,8 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
+from ..wording import count
+
 if TYPE_CHECKING:
     from .. import _core
     from ..source import Feed
@@ -48,7 +50,7 @@ class Line:
         """Called about ten times a second."""
         rows, shards = progress.rows, progress.shards
         rate = rows / max(time.monotonic() - self._started, 1e-3)
-        text = f"{rows:,} rows  {rate:,.0f} rows/s  {shards:,} sitemaps"
+        text = f"{count(rows, 'row')}  {rate:,.0f} rows/s  {count(shards, 'sitemap')}"
         total = done = None
         if inputs and all(feed.size for feed in inputs):
             total, done = sum(feed.size for feed in inputs), progress.bytes

@@ -31,12 +31,13 @@ def read(target: str, output: str, format: str | None, quiet: bool, **options: A
     """Turn sitemaps back into rows: a file, a folder, an index with all it lists, or a URL."""
     from ..read import read as rows_of
     from ..rows import format_of, write
+    from ..wording import count
 
     kind = format_of(output, format)
     if kind in ("parquet", "arrow") and output == "-" and sys.stdout.isatty():
         raise click.UsageError(f"{kind} is not for a terminal; redirect it or use --output PATH")
     with stoppable(), rows_of(target, **options) as rows:
-        count = write(rows, output, kind)
+        written = write(rows, output, kind)
     if not quiet:
-        click.echo(f"{count:,} {'row' if count == 1 else 'rows'} written to {output}", err=True)
+        click.echo(f"{count(written, 'row')} written to {output}", err=True)
     return 0

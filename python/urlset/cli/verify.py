@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ..wording import count
 from . import one_line
 from .signals import stoppable
 from .sizes import SIZE
@@ -55,8 +56,19 @@ def verify(
     """Check sitemaps: a file, a folder, an index with all it lists, or a URL."""
     if json_path == "-" and jsonl_path == "-":
         raise click.UsageError("only one of --json and --jsonl can go to stdout")
+    from ..errors import PublishError
+    from ..outfile import check_writable, must_be_local
     from ..verify import verify as check
 
+    for name, path in (("json", json_path), ("jsonl", jsonl_path)):
+        if path is None or path == "-":
+            continue
+        must_be_local(name, path)
+        try:  # before anything is read
+            check_writable(Path(path), replaced=False)
+        except OSError as error:
+            message = f"{path}: {error.strerror}; nothing was checked"
+            raise PublishError(message, code="report.unwritable") from None
     with stoppable():
         report = check(target, duplicates=not no_duplicates, **options)
     import json
@@ -91,20 +103,16 @@ def show(report: Report, *, strict: bool = False) -> None:
             click.echo(f"        ... and {total - 3:,} more")
     sitemaps = sum(file.kind in ("urlset", "text") for file in report.files)
     indexes = sum(file.kind == "index" for file in report.files)
-    parts = [_plural(report.urls, "URL"), _plural(sitemaps, "sitemap")]
+    parts = [count(report.urls, "URL"), count(sitemaps, "sitemap")]
     if indexes:
-        parts.append(_plural(indexes, "index", "indexes"))
-    parts += [_plural(report.total(s), s) for s in _COLOURS]
+        parts.append(count(indexes, "index", "indexes"))
+    parts += [count(report.total(s), s) for s in _COLOURS]
     verdict = "right" if report.ok else "not right"
     if strict and not report.ok and not report.total("error"):
         verdict = "not right: --strict counts warnings"
     colour = "green" if report.ok else "red"
     click.echo(f"{', '.join(parts)}: {click.style(verdict, fg=colour, bold=True)}"
                f" ({report.seconds:.2f} s)")  # fmt: skip
-
-
-def _plural(count: int, one: str, many: str | None = None) -> str:
-    return f"{count:,} {one if count == 1 else many or one + 's'}"
 
 
 def _short(text: str, most: int) -> str:
