@@ -72,16 +72,14 @@ def preview(config_json: str, name: str, format: str, object: Any, most: int) ->
 
 # reading back: verify, read, diff
 def verify_files(
-    targets: Sequence[tuple[PathLike[str], str, str | None, bool]],
+    targets: Sequence[tuple[PathLike[str], str, str | None, bool, int]],
     *,
     threads: int | None,
     memory: int,
     duplicates: bool,
     reciprocity: bool,
     most: int,
-    hosts: Sequence[str] | None,
-    added: Sequence[str],
-    kept_duplicates: bool,
+    rules: Sequence[tuple[Sequence[str] | None, Sequence[str], bool]],
 ) -> str: ...
 def finding_codes() -> list[tuple[str, str, str]]: ...
 def peek(path: PathLike[str]) -> tuple[str, list[tuple[str, str | None, int, int]]]: ...

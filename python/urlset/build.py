@@ -369,6 +369,9 @@ class Build:
             return
         from .rejects import check, keep
 
+        if options.rejects is None and not publication.files.is_file(REJECTS):
+            with publication.writing(target):  # a link or a pipe in the state folder is not written
+                publication.files.clear(REJECTS)
         counts = keep(parts, target)
         self.report.rejects["path"] = str(target)
         if whole:

@@ -127,7 +127,8 @@ class Folder:
     def read(self, path: str, most: int) -> bytes:
         """The first ``most`` bytes of a regular file."""
         with os.fdopen(self.open_file(path), "rb") as file:
-            return file.read(most)
+            # the memory for what is asked for is taken before anything is read
+            return file.read(min(most, os.fstat(file.fileno()).st_size))
 
     def write(self, path: str, text: str) -> None:
         """Writes a new file with the usual mode (0666 less the umask) and waits for the disk.

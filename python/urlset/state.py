@@ -92,6 +92,12 @@ def read_state(folder: Folder, name: str) -> dict[str, Any] | None:
             raise TypeError("version")
         if version <= VERSION:
             check_journal(content) if name == JOURNAL else check_manifest(content)
+    except PublishError as error:
+        raise PublishError(
+            f"{path}: is damaged, or was made to do harm: {error}; put a copy of it back, or remove"
+            " it together with the sitemaps of the former build and build everything anew",
+            code=error.code,
+        ) from None
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise _damaged(path) from None
     if version > VERSION:
@@ -205,7 +211,7 @@ def _check_path(path: Any) -> None:
         raise TypeError("path")
     if len(path.encode()) > MAX_PATH:
         raise ValueError("path")
-    inside(Path(), path)
+    inside(Path("the output folder"), path)
 
 
 def _check_type(holder: dict[str, Any], key: str, kind: type) -> None:

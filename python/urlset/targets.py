@@ -28,12 +28,41 @@ class Item:
         name: what to call it: relative to the folder, or its URL.
         url: where it is served, if that is known.
         listed: whether an index lists it.
+        rules: which of :attr:`Found.rules` are those of its set.
     """
 
     path: Path
     name: str
     url: str | None = None
     listed: bool = False
+    rules: int = 0
+
+
+@dataclass
+class Rules:
+    """What is allowed in the files of a set though it is unusual.
+
+    Attributes:
+        hosts: those that URLs may have beside that of their file; none for all, ``None`` for none.
+        added: addresses that the first index lists though no file of the folder has them.
+        kept_duplicates: the set was built with ``--duplicates keep``.
+    """
+
+    hosts: list[str] | None = None
+    added: list[str] = field(default_factory=list)
+    kept_duplicates: bool = False
+
+    @classmethod
+    def of(cls, manifest: dict[str, Any]) -> Rules:
+        """What a manifest says of the set."""
+        rules = cls(kept_duplicates=manifest.get("duplicates") == "keep")
+        hosts = manifest.get("hosts")
+        if hosts == "any":
+            rules.hosts = []
+        elif isinstance(hosts, list) and hosts and all(isinstance(host, str) for host in hosts):
+            rules.hosts = hosts
+        rules.added = [url for url in _list(manifest, "added") if isinstance(url, str)]
+        return rules
 
 
 @dataclass
@@ -44,27 +73,13 @@ class Found:
         items: indexes first, each file once.
         problems: (code, item name, line, byte offset, URL, message) each.
         shards: by name what a manifest of urlset says of a shard, its digest among it.
-        hosts: those that URLs may have beside that of their file; none for all, ``None`` for none.
-        added: addresses that the first index lists though no file of the folder has them.
-        kept_duplicates: the set was built with ``--duplicates keep``.
+        rules: of each set whose files they are.
     """
 
     items: list[Item] = field(default_factory=list)
     problems: list[tuple[str, str, int, int, str | None, str]] = field(default_factory=list)
     shards: dict[str, dict[str, Any]] = field(default_factory=dict)
-    hosts: list[str] | None = None
-    added: list[str] = field(default_factory=list)
-    kept_duplicates: bool = False
-
-    def follow(self, manifest: dict[str, Any]) -> None:
-        """Takes over what a manifest says of the set."""
-        hosts = manifest.get("hosts")
-        if hosts == "any":
-            self.hosts = []
-        elif isinstance(hosts, list) and hosts and all(isinstance(host, str) for host in hosts):
-            self.hosts = hosts
-        self.added = [url for url in _list(manifest, "added") if isinstance(url, str)]
-        self.kept_duplicates = manifest.get("duplicates") == "keep"
+    rules: list[Rules] = field(default_factory=lambda: [Rules()])
 
 
 def is_url(target: str) -> bool:
@@ -122,16 +137,20 @@ def _file(path: Path) -> Found:
 
 def _folder(root: Path) -> Found:
     found = Found()
-    manifest = _manifest(root)
-    found.follow(manifest)
+    known = read_manifests(root)
+    manifest = _merged(known)
+    # each file is judged by what its own set was built with; that of no set by the strict rules
+    found.rules = [Rules(), *map(Rules.of, known)]
+    rules_of = {path: number for number, each in enumerate(known, 1) for path in _paths(each)}
     base = manifest.get("sitemap_url")
     retired = {name for name in _list(manifest, "retired") if isinstance(name, str)}
     files: dict[str, Item] = {}
     closed: list[OSError] = []
     for path in _walk(root, closed):
         name = path.relative_to(root).as_posix()
-        known = isinstance(base, str) and "{" not in base
-        files[name] = Item(path, name, f"{base}{name}" if known else None)
+        is_known = isinstance(base, str) and "{" not in base
+        address = f"{base}{name}" if is_known else None
+        files[name] = Item(path, name, address, rules=rules_of.get(name, 0))
     # what a plain index lists need not be opened to know what it is
     kinds: dict[str, str] = {}
     listed: set[Path] = set()
@@ -201,9 +220,8 @@ def _walk(root: Path, closed: list[OSError]) -> Iterator[Path]:
                 yield Path(folder, name)
 
 
-def _manifest(root: Path) -> dict[str, Any]:
+def _merged(known: list[dict[str, Any]]) -> dict[str, Any]:
     """What the manifests of all names in a folder say together; nothing in anybody's folder."""
-    known = read_manifests(root)
     if len(known) < 2:
         return known[0] if known else {}
     merged = dict(known[0])
@@ -212,6 +230,16 @@ def _manifest(root: Path) -> dict[str, Any]:
     if any(manifest.get("sitemap_url") != merged.get("sitemap_url") for manifest in known):
         merged.pop("sitemap_url", None)  # each set has its own: the indexes tell the addresses
     return merged
+
+
+def _paths(manifest: dict[str, Any]) -> Iterator[str]:
+    """The files of a set, as its manifest lists them."""
+    for entry in _list(manifest, "shards") + _list(manifest, "indexes"):
+        if isinstance(entry, dict) and isinstance(entry.get("path"), str):
+            yield entry["path"]
+    for path in _list(manifest, "retired"):
+        if isinstance(path, str):
+            yield path
 
 
 def _list(manifest: dict[str, Any], name: str) -> list[Any]:
@@ -240,7 +268,7 @@ def _children(
         path, message = _local(loc, root)
         known = index if path == index.path else paths.get(path) if path else None
         other = known is not None and known.url is not None and unquote(known.url) != unquote(loc)
-        if loc in found.added and (path in (None, index.path) or other):
+        if loc in found.rules[index.rules].added and (path in (None, index.path) or other):
             continue  # the build was told to list it; it is published elsewhere
         if path is None or (path == index.path and other):
             missing = f"no such file under {root.name or '.'}"

@@ -11,7 +11,7 @@ from typing import Any
 
 from . import _core
 from .errors import ConfigError, Error, InputError, PublishError
-from .targets import Found, Item, find
+from .targets import Found, Item, Rules, find
 
 MEMORY = 256 << 20
 _RANK = {"error": 0, "warning": 1, "note": 2}
@@ -125,7 +125,8 @@ def verify(
     allowed = None if hosts is None else host_list(hosts)
     with find(target, allow_private=allow_private) as found:
         if hosts is not None:
-            found.hosts = allowed
+            for rules in found.rules:
+                rules.hosts = allowed
         report = verify_found(
             found,
             duplicates=duplicates,
@@ -149,8 +150,7 @@ def verify_files(
         manifest: what it says of hosts and added sitemaps is what the files may have.
         options: those of :func:`verify_found`.
     """
-    found = Found(list(items))
-    found.follow(manifest or {})
+    found = Found(list(items), rules=[Rules.of(manifest or {})])
     return verify_found(found, **options)
 
 
@@ -189,7 +189,7 @@ def verify_found(
     most: int = 100,
 ) -> Report:
     """Check files that were found already; the options are those of :func:`verify`."""
-    targets = [(item.path, item.name, item.url, item.listed) for item in found.items]
+    targets = [(item.path, item.name, item.url, item.listed, item.rules) for item in found.items]
     with core_errors():
         files = json.loads(
             _core.verify_files(
@@ -199,9 +199,7 @@ def verify_found(
                 duplicates=duplicates,
                 reciprocity=reciprocity,
                 most=most,
-                hosts=found.hosts,
-                added=found.added,
-                kept_duplicates=found.kept_duplicates,
+                rules=[(each.hosts, each.added, each.kept_duplicates) for each in found.rules],
             )
         )
     report = Report()

@@ -22,7 +22,7 @@ use urlset_core::parse::entry::Form;
 use urlset_core::parse::parquet::{self, Failure};
 use urlset_core::parse::read::{BatchStream, read};
 use urlset_core::parse::rows;
-use urlset_core::parse::verify::{FileReport, Options, Target, verify};
+use urlset_core::parse::verify::{FileReport, Options, Rules, Target, verify};
 
 use crate::error::exception;
 
@@ -69,34 +69,37 @@ fn report(file: &FileReport) -> serde_json::Value {
     })
 }
 
-/// Verifies files: (path, name, url or None, whether an index lists it) each; JSON. `hosts` without
-/// any means all hosts, `None` that of the file alone.
+/// Verifies files: (path, name, url or None, whether an index lists it, which rules) each; JSON. Rules
+/// are (hosts, added addresses, whether duplicates were kept) each: `hosts` without any means all
+/// hosts, `None` that of the file alone.
 #[pyfunction]
-#[pyo3(signature = (targets, *, threads, memory, duplicates, reciprocity, most, hosts, added, kept_duplicates))]
+#[pyo3(signature = (targets, *, threads, memory, duplicates, reciprocity, most, rules))]
 #[allow(clippy::too_many_arguments)] // keywords all
 pub fn verify_files(
     py: Python<'_>,
-    targets: Vec<(PathBuf, String, Option<String>, bool)>,
+    targets: Vec<(PathBuf, String, Option<String>, bool, usize)>,
     threads: Option<usize>,
     memory: usize,
     duplicates: bool,
     reciprocity: bool,
     most: u64,
-    hosts: Option<Vec<String>>,
-    added: Vec<String>,
-    kept_duplicates: bool,
+    rules: Vec<(Option<Vec<String>>, Vec<String>, bool)>,
 ) -> PyResult<String> {
     let targets: Vec<_> = targets
         .into_iter()
-        .map(|(path, name, url, listed)| Target { path, name, url, listed })
+        .map(|(path, name, url, listed, rules)| Target { path, name, url, listed, rules })
         .collect();
-    let hosts = match hosts {
-        None => Hosts::Same,
-        Some(list) if list.is_empty() => Hosts::Any,
-        Some(list) => Hosts::List(list),
-    };
-    let mut options = Options { memory, duplicates, reciprocity, most, ..Options::default() };
-    options = Options { hosts, added, kept_duplicates, ..options };
+    let rules = rules.into_iter().map(|(hosts, added, kept_duplicates)| {
+        let hosts = match hosts {
+            None => Hosts::Same,
+            Some(list) if list.is_empty() => Hosts::Any,
+            Some(list) => Hosts::List(list),
+        };
+        Rules { hosts, added, kept_duplicates }
+    });
+    let rules = rules.collect();
+    let mut options =
+        Options { memory, duplicates, reciprocity, most, rules, ..Options::default() };
     options.threads = threads.unwrap_or(options.threads);
     let mut signal = None;
     let result = py.detach(|| verify(&targets, &options, &mut || interrupted(&mut signal)));

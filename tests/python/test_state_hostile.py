@@ -541,3 +541,29 @@ def test_the_error_of_a_damaged_state_is_a_publish_error(tmp_path: Path, out: Pa
     with pytest.raises(PublishError) as told:
         package.build(source, site=SITE, out=out)
     assert (told.value.code, told.value.exit_status) == ("state.damaged", 3)
+
+
+@pytest.mark.parametrize("kind", ["link", "dangling", "device", "fifo", "folder"])
+def test_what_has_the_place_of_the_reject_file(
+    tmp_path: Path, out: Path, victim: Path, kind: str
+) -> None:
+    """Nothing is written through a link, and no reader of a pipe is waited for."""
+    source = catalog(tmp_path, 250)
+    source.write_text(source.read_text() + "not a URL\n")
+    assert build(source, out).status == 0
+    rejects = out / ".urlset/rejects.csv"
+    expected = rejects.read_bytes()
+    assert expected.count(b"\n") == 2
+    rejects.unlink()
+    if kind == "fifo":
+        os.mkfifo(rejects)
+    elif kind == "folder":
+        rejects.mkdir()
+    else:
+        target = {"link": victim / "important", "dangling": victim / "new", "device": "/dev/full"}
+        rejects.symlink_to(target[kind])
+    before = tree(victim)
+    ended = build(source, out)
+    assert ended.status == 0, ended.err
+    assert tree(victim) == before
+    assert rejects.read_bytes() == expected and not rejects.is_symlink()

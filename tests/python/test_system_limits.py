@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from urlset.cli import cli, main
 
 SITE = "https://shop.example"
 URLSET = [sys.executable, "-m", "urlset"]
@@ -211,3 +212,33 @@ interpreters.run_string(interpreters.create(), code)
     result = subprocess.run([sys.executable, "-c", outer], capture_output=True, text=True)
     assert result.stdout.strip() in ("built", "config.interpreter"), result.stderr
     assert (out / "sitemap.xml").exists() == (result.stdout.strip() == "built")
+
+
+def test_a_small_manifest_takes_little_memory(catalog: Path, tmp_path: Path) -> None:
+    """Reading a small manifest takes no memory for the largest one."""
+    out = tmp_path / "out"
+    build = [*URLSET, "build", str(catalog), "--site", SITE, "--out", str(out), "--threads", "1"]
+    assert limited(build, resource.RLIMIT_AS, 8 << 30).returncode == 0
+    code = (
+        "import resource, pathlib; from urlset.folder import Folder\n"
+        "used = int(pathlib.Path('/proc/self/statm').read_text().split()[0])"
+        " * resource.getpagesize()\n"
+        "resource.setrlimit(resource.RLIMIT_AS, (used + (64 << 20),) * 2)\n"
+        f"print(len(Folder.open(pathlib.Path({str(out / '.urlset')!r}))"
+        ".read('manifest.json', (256 << 20) + 1)))\n"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert result.stdout.strip() == str((out / ".urlset" / "manifest.json").stat().st_size)
+
+
+def test_too_little_memory_is_said(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def exhausted(**_: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(cli, "main", exhausted)
+    with pytest.raises(SystemExit) as ended:
+        main([])
+    assert ended.value.code == 3
+    assert "[system.memory]" in capsys.readouterr().err

@@ -108,6 +108,14 @@ def main(argv: list[str] | None = None) -> None:
         if os.environ.get("URLSET_TRACEBACK"):
             raise
         status = _system(error)
+    except MemoryError:
+        if os.environ.get("URLSET_TRACEBACK"):
+            raise
+        _say(
+            "there is not enough memory; allow more (ulimit -v, or the limit of the container), or"
+            " use fewer --threads [system.memory]"
+        )
+        status = 3
     except Exception as error:
         from ..threads import REFUSED, is_refused
 

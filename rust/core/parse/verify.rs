@@ -30,6 +30,20 @@ pub struct Target {
     pub url: Option<String>,
     /// Whether an index lists it: an index may not.
     pub listed: bool,
+    /// Which of [`Options::rules`] are those of its set; where there are none such, nothing unusual
+    /// is allowed.
+    pub rules: usize,
+}
+
+/// What is allowed in the files of a set though it is unusual.
+#[derive(Debug, Clone, Default)]
+pub struct Rules {
+    /// Hosts that URLs may have beside that of their file.
+    pub hosts: Hosts,
+    /// Addresses that an index may list, whatever their host.
+    pub added: Vec<String>,
+    /// Duplicates were kept on purpose: they are worth a note only.
+    pub kept_duplicates: bool,
 }
 
 /// How to verify.
@@ -49,12 +63,8 @@ pub struct Options {
     pub most: u64,
     /// Microseconds since 1970.
     pub now: i64,
-    /// Hosts that URLs may have beside that of their file.
-    pub hosts: Hosts,
-    /// Addresses that an index may list, whatever their host.
-    pub added: Vec<String>,
-    /// Duplicates were kept on purpose: they are worth a note only.
-    pub kept_duplicates: bool,
+    /// Of each set of files.
+    pub rules: Vec<Rules>,
     /// Take the short cut for the common shape (false: to compare).
     pub short_cut: bool,
 }
@@ -70,9 +80,7 @@ impl Default for Options {
             reciprocity: false,
             most: 100,
             now: now.map_or(0, |now| now.as_micros() as i64),
-            hosts: Hosts::Same,
-            added: Vec::new(),
-            kept_duplicates: false,
+            rules: Vec::new(),
             short_cut: true,
         }
     }
@@ -132,6 +140,8 @@ pub fn verify(
     let pages = Spill::new(options.memory, threads, options.spill.clone());
     let links = Spill::new(options.memory / 2, threads, options.spill.clone());
     let next = AtomicUsize::new(0);
+    let strict = Rules::default();
+    let rules_of = |target: &Target| options.rules.get(target.rules).unwrap_or(&strict);
     let mut crew = Crew::new(threads, poll);
     let results = crew.run(|stop| {
         let mut inflater = Inflater::default();
@@ -141,12 +151,13 @@ pub fn verify(
         while !stop.load(Ordering::Relaxed) {
             let number = next.fetch_add(1, Ordering::Relaxed);
             let Some(target) = targets.get(number) else { break };
+            let rules = rules_of(target);
             let mut visitor = FileVisitor {
                 checks: EntryChecks::new(
                     target.url.as_deref(),
                     options.now,
-                    &options.hosts,
-                    &options.added,
+                    &rules.hosts,
+                    &rules.added,
                 ),
                 hasher: &hasher,
                 pages: pages.as_mut(),
@@ -182,7 +193,7 @@ pub fn verify(
             },
             repeated,
         )?;
-        let code = match options.kept_duplicates {
+        let code = |target: &Target| match rules_of(target).kept_duplicates {
             true => &codes::LOC_KEPT_DUPLICATE,
             false => &codes::LOC_DUPLICATE,
         };
@@ -208,7 +219,8 @@ pub fn verify(
                 }
             },
         )?;
-        tell(targets, &mut reports, found, &codes::ALTERNATE_ONE_WAY, most, &mut crew, |_| {
+        let code = |_: &Target| &codes::ALTERNATE_ONE_WAY;
+        tell(targets, &mut reports, found, code, most, &mut crew, |_| {
             "an alternate of it does not link back, or is not in these sitemaps".to_owned()
         })?;
     }
@@ -388,7 +400,7 @@ fn tell(
     targets: &[Target],
     reports: &mut [FileReport],
     found: Vec<Kept>,
-    code: &'static Code,
+    code: impl Fn(&Target) -> &'static Code,
     most: usize,
     crew: &mut Crew<'_>,
     message: impl Fn(&str) -> String,
@@ -396,8 +408,9 @@ fn tell(
     let mut all = Vec::new();
     for kept in found {
         for (file, count) in kept.by_file {
-            if let Some(report) = reports.get_mut(file as usize) {
-                *report.counts.entry(code.name).or_default() += count;
+            let file = file as usize;
+            if let (Some(target), Some(report)) = (targets.get(file), reports.get_mut(file)) {
+                *report.counts.entry(code(target).name).or_default() += count;
             }
         }
         all.extend(kept.first);
@@ -415,6 +428,7 @@ fn tell(
             parse(opened.bytes, &mut locate, &mut Log::of_file(0, opened.size), true);
         }
         let found = locate.found;
+        let code = code(target);
         crew.check()?;
         for (at, url, other) in found {
             let other =
