@@ -135,3 +135,22 @@ def test_count(number: int, text: str) -> None:
     assert count(number, "URL") == text
     assert count(1, "index", "indexes") == "1 index"
     assert count(2, "index", "indexes") == "2 indexes"
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (["build", "--max-urls", "abc"], "'--max-urls': 'abc' is not a whole number"),
+        (["build", "--max-groups", "1e3"], "'--max-groups': '1e3' is not a whole number"),
+        (["build", "one.csv", "--site", SITE, "--out", "o", "--max-urls", "-1"], "from 1 to 50000"),
+        (["read", "out", "--threads", "0"], "'0' is not a whole number of 1 or more"),
+        (["verify", "out", "--most", "x"], "'x' is not a whole number of 1 or more"),
+        (["diff", "out", "out", "--threads", "1.5"], "'1.5' is not a whole number of 1 or more"),
+        (["announce", "out", "--retries", "2x"], "'--retries': '2x' is not a whole number"),
+        (["announce", "out", "--timeout", "soon"], "'--timeout': 'soon' is not a number"),
+    ],
+)
+def test_a_wrong_number_is_told_in_words(built: Path, args: list[str], said: str) -> None:
+    done = run(*args, cwd=built)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert said in done.stderr and len(done.stderr.splitlines()) == 1

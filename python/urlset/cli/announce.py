@@ -12,6 +12,7 @@ import click
 
 from ..errors import Error
 from . import one_line
+from .numbers import Number, Whole
 from .signals import Stopped, stopping
 
 if TYPE_CHECKING:
@@ -152,7 +153,7 @@ def _per_engine(
 )
 @click.option(
     "--timeout",
-    type=float,
+    type=Number(),
     default=30.0,
     show_default=True,
     metavar="SECONDS",
@@ -160,7 +161,7 @@ def _per_engine(
 )
 @click.option(
     "--retries",
-    type=int,
+    type=Whole(),
     default=4,
     show_default=True,
     metavar="N",
@@ -168,7 +169,7 @@ def _per_engine(
 )
 @click.option(
     "--max-wait",
-    type=float,
+    type=Number(),
     default=900.0,
     show_default=True,
     metavar="SECONDS",

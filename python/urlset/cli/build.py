@@ -20,6 +20,7 @@ from ..errors import PublishError
 from ..report import Report
 from ..wording import count
 from . import one_line
+from .numbers import Whole
 from .signals import BUILD_GRACE, Stopped, stopping
 
 EXAMPLES = """\b
@@ -97,7 +98,7 @@ def _options() -> list[click.Parameter]:
         shown = about["help"]
         kind: Any = click.Choice(about["choices"]) if about["choices"] else str
         if spec.type in ("int", "int | None"):
-            kind = int
+            kind = Whole()
         if isinstance(default, bool):
             flag = f"--{name}/--no-{name}" if default else f"--{name}"
             params.append(click.Option([flag], is_flag=True, default=None, help=shown))

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from .numbers import Whole
 from .signals import stoppable
 from .sizes import SIZE
 
@@ -31,7 +32,7 @@ Exit status 0, differences or not.""",
 @click.option("--lenient", is_flag=True, help="Leave out what cannot be read.")
 @click.option("--memory", type=SIZE, default="256MiB", show_default=True,
               help="Memory for entries; above that they go to disk.")  # fmt: skip
-@click.option("--threads", type=click.IntRange(1), help="Default: as many as there are cores.")
+@click.option("--threads", type=Whole(1), help="Default: as many as there are cores.")
 @click.option("--allow-private", is_flag=True, help="Fetch from private addresses, too.")
 @click.option("--quiet", "-q", is_flag=True, help="Print nothing about what was done.")
 def diff(

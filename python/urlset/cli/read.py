@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from .numbers import Whole
 from .signals import stoppable
 
 
@@ -24,7 +25,7 @@ From Python: urlset.read(...) gives rows to pyarrow, Polars, DuckDB and pandas."
 @click.option("--format", type=click.Choice(["parquet", "csv", "jsonl", "arrow"]),
               help="Default: by the suffix; csv for stdout.")  # fmt: skip
 @click.option("--lenient", is_flag=True, help="Leave out what cannot be read.")
-@click.option("--threads", type=click.IntRange(1), help="Default: as many as there are cores.")
+@click.option("--threads", type=Whole(1), help="Default: as many as there are cores.")
 @click.option("--allow-private", is_flag=True, help="Fetch from private addresses, too.")
 @click.option("--quiet", "-q", is_flag=True, help="Print nothing about what was done.")
 def read(target: str, output: str, format: str | None, quiet: bool, **options: Any) -> int:

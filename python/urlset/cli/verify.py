@@ -10,6 +10,7 @@ import click
 
 from ..wording import count
 from . import one_line
+from .numbers import Whole
 from .signals import stoppable
 from .sizes import SIZE
 
@@ -34,8 +35,8 @@ Exit status: 0 right, 1 errors found, 2 wrong usage, 3 the target cannot be read
 @click.option("--reciprocity", is_flag=True, help="Look for hreflang links without a link back.")
 @click.option("--memory", type=SIZE, default="256MiB", show_default=True,
               help="Memory for the hashes of all URLs; above that they go to disk.")  # fmt: skip
-@click.option("--threads", type=click.IntRange(1), help="Default: as many as there are cores.")
-@click.option("--most", type=click.IntRange(1), default=100, show_default=True,
+@click.option("--threads", type=Whole(1), help="Default: as many as there are cores.")
+@click.option("--most", type=Whole(1), default=100, show_default=True,
               help="List so many findings of each code and file; all are counted.")  # fmt: skip
 @click.option("--hosts", metavar="HOSTS",
               help="Which hosts URLs may have: same, any, or a list a,b. Default: what the manifest"

@@ -56,7 +56,7 @@ def object_feed(source: Any, options: Options) -> Feed:
 def _hint(source: Any) -> str | None:
     """What to pass in place of an object that many have at hand."""
     if isinstance(source, Mapping):
-        return "pyarrow.table(columns)"
+        return "pyarrow.table(columns), or pyarrow.Table.from_pylist(rows) for a list of rows"
     if isinstance(source, (bytes, bytearray, memoryview)):
         return "the path of a file, as text, or what was parsed of the bytes"
     if isinstance(source, io.IOBase):
