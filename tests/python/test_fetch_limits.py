@@ -261,7 +261,8 @@ def test_inflated_bytes_count(
     over.set()
     thread.join()
     assert 40 << 20 < peak <= 100 << 20
-    assert report.counts["fetch.failed"] >= 18 and 1 <= report.urls <= 2
+    # eight at a time: it may be that none of them fits
+    assert report.counts["fetch.failed"] >= 18 and report.urls <= 2
     messages = {p.message for p in report.problems if p.code == "fetch.failed"}
     assert messages == {"more than 104,857,600 bytes in all files"}
     assert list(tmp_path.iterdir()) == []
