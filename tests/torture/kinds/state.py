@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from copy import deepcopy
 from typing import Any
 
 from ..case import Case
@@ -69,7 +70,7 @@ def _change(content: dict[str, Any], case: Case) -> None:
         if what < 0.2:
             del holder[key]
         elif what < 0.3 and isinstance(holder, list):
-            holder.append(holder[key])
+            holder.append(deepcopy(holder[key]))
         else:
-            holder[key] = rng.choice(ODD)
+            holder[key] = deepcopy(rng.choice(ODD))
         return
