@@ -268,7 +268,7 @@ fn build_parquet(folder: &Path) -> Told {
 fn check(folder: &Path) -> Told {
     let targets: Vec<Target> = files(folder)
         .into_iter()
-        .map(|(path, name)| Target { path, name, url: None, listed: false })
+        .map(|(path, name)| Target { path, name, url: None, listed: false, rules: 0 })
         .collect();
     let options = VerifyOptions { threads: 3, ..VerifyOptions::default() };
     match verify(&targets, &options, &mut || false) {
