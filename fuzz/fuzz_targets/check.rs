@@ -2,14 +2,14 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use urlset_core::render::class;
-use urlset_core::render::escape::escape_into;
-use urlset_core::render::lastmod::{Lastmod, canonical};
-use urlset_core::render::loc::{Folder, Hosts, LocRules, Site};
+use urlset_core::build::render::loc::{Folder, Hosts, LocRules, Site};
+use urlset_core::sitemap::characters;
+use urlset_core::sitemap::date::{Lastmod, canonical};
+use urlset_core::sitemap::escape::escape_into;
 
 /// Byte for byte, at every alignment that the slice happens to have.
 fn sets(text: &[u8]) {
-    for set in [class::CLEAN, class::CONTROL] {
+    for set in [characters::CLEAN, characters::CONTROL] {
         assert_eq!(set.first_in(text), text.iter().position(|&byte| set.contains(byte)));
         assert_eq!(set.first_not_in(text), text.iter().position(|&byte| !set.contains(byte)));
     }

@@ -6,7 +6,7 @@
 mod drain;
 
 use libfuzzer_sys::fuzz_target;
-use urlset_core::read::ipc::Ipc;
+use urlset_core::build::read::ipc::Ipc;
 
 fuzz_target!(|data: &[u8]| {
     let path = std::env::temp_dir().join(format!("urlset-fuzz-{}.arrow", std::process::id()));

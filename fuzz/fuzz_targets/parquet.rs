@@ -3,9 +3,9 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
+use urlset_core::build::read::parquet::{Parquet, ParquetOptions};
+use urlset_core::build::read::{Batch, Source};
 use urlset_core::config::Filter;
-use urlset_core::read::parquet::{Parquet, ParquetOptions};
-use urlset_core::read::{Batch, Source};
 
 fuzz_target!(|data: &[u8]| {
     let path = std::env::temp_dir().join(format!("urlset-fuzz-{}.parquet", std::process::id()));

@@ -4,13 +4,13 @@
 use std::ops::ControlFlow;
 
 use libfuzzer_sys::fuzz_target;
-use urlset_core::parse::check::entry::EntryChecks;
-use urlset_core::parse::check::host::Hosts;
-use urlset_core::parse::entry::{Entry, Form, Visitor};
-use urlset_core::parse::finding::Log;
-use urlset_core::parse::inflate::from_memory;
-use urlset_core::parse::parse;
-use urlset_core::parse::rows::{Rows, schema};
+use urlset_core::inspect::check::entry::EntryChecks;
+use urlset_core::inspect::check::host::Hosts;
+use urlset_core::inspect::document::entry::{Entry, Form, Visitor};
+use urlset_core::inspect::document::inflate::from_memory;
+use urlset_core::inspect::document::parse;
+use urlset_core::inspect::finding::Log;
+use urlset_core::inspect::rows::{Rows, schema};
 
 struct Seen {
     checks: EntryChecks,

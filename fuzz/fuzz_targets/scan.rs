@@ -4,7 +4,7 @@
 
 use csv_core::{ReadRecordResult, ReaderBuilder};
 use libfuzzer_sys::fuzz_target;
-use urlset_core::read::scan::{Format, NO_SLOT, Scanner, Span, undouble_if};
+use urlset_core::build::read::scan::{Format, NO_SLOT, Scanner, Span, undouble_if};
 use urlset_core::simd::csv_masks;
 
 const DELIMITERS: &[u8] = b",;\t|a";

@@ -17,7 +17,7 @@ use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_data::layout;
 use arrow_schema::{DataType, Field, Fields, Schema, TimeUnit};
 use libfuzzer_sys::fuzz_target;
-use urlset_core::read::stream::Stream;
+use urlset_core::build::read::stream::Stream;
 
 /// Bytes of a buffer.
 const SIZE: usize = 1 << 16;
@@ -203,7 +203,8 @@ impl Producer {
         let mut children: Vec<*mut Raw> = Vec::new();
         for child in &below {
             let rows = if self.byte() > 240 { 1 } else { rows };
-            let child = if self.byte() > 252 { null_mut() } else { self.array(memory, child, rows) };
+            let child =
+                if self.byte() > 252 { null_mut() } else { self.array(memory, child, rows) };
             children.push(child);
         }
         let dictionary = match data_type {

@@ -2,9 +2,9 @@
 
 use std::hint::black_box;
 
-use urlset_core::read::cell::{Cell, Row};
-use urlset_core::read::value::Value;
-use urlset_core::read::{Batch, Source};
+use urlset_core::build::read::{Batch, Source};
+use urlset_core::flow::cell::{Cell, Row};
+use urlset_core::flow::value::Value;
 
 /// Rows after which it is enough: a few bytes may say a billion nulls.
 const ENOUGH: usize = 1 << 16;

@@ -43,7 +43,7 @@ pub struct Error {
     /// Where it happened.
     pub position: Position,
     /// What became of the rows until then, where it is the rows that are to blame.
-    pub outcome: Option<Box<crate::write::manifest::Outcome>>,
+    pub outcome: Option<Box<crate::flow::outcome::Outcome>>,
     /// The error of the operating system or of a library behind it.
     pub source: Option<Box<dyn std::error::Error + Send + Sync>>,
 }

@@ -12,21 +12,15 @@
 
 #![deny(unsafe_code)]
 
+pub mod build;
 pub mod config;
 pub mod error;
-pub mod host;
-pub mod iso;
-pub mod parse;
-pub mod pipeline;
+pub mod flow;
+pub mod inspect;
 mod quiet;
-pub mod read;
-pub mod render;
-pub mod shard;
 pub mod simd;
+pub mod sitemap;
 pub mod thread;
-pub mod unique;
-pub mod variants;
-pub mod write;
 
 pub use error::{Error, Kind, Position, Result};
 

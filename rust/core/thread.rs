@@ -120,7 +120,7 @@ pub mod armed {
         armed.is_none_or(|(_, left)| left == 0)
     }
 
-    pub(super) fn pass(point: &str) {
+    pub(crate) fn pass(point: &str) {
         let mut armed = ARMED.lock().unwrap_or_else(PoisonError::into_inner);
         let now = match armed.as_mut() {
             Some((at, left)) if at == point && *left > 0 => {

@@ -13,16 +13,17 @@ use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyCapsule};
 use serde_json::json;
-use urlset_core::parse::changes;
-use urlset_core::parse::check::host::Hosts;
-use urlset_core::parse::codes;
-use urlset_core::parse::crew::PATIENCE;
-use urlset_core::parse::diff::{Counts, Options as DiffOptions, Shard};
-use urlset_core::parse::entry::Form;
-use urlset_core::parse::parquet::{self, Failure};
-use urlset_core::parse::read::{BatchStream, read};
-use urlset_core::parse::rows;
-use urlset_core::parse::verify::{FileReport, Options, Rules, Target, verify};
+use urlset_core::inspect::changes;
+use urlset_core::inspect::check::host::Hosts;
+use urlset_core::inspect::codes;
+use urlset_core::inspect::crew::PATIENCE;
+use urlset_core::inspect::diff::{Counts, Options as DiffOptions, Shard};
+use urlset_core::inspect::document::entry::Form;
+use urlset_core::inspect::parquet;
+use urlset_core::inspect::parquet::Failure;
+use urlset_core::inspect::read::{BatchStream, read};
+use urlset_core::inspect::rows;
+use urlset_core::inspect::verify::{FileReport, Options, Rules, Target, verify};
 
 use crate::error::exception;
 
@@ -120,7 +121,7 @@ pub fn finding_codes() -> Vec<(&'static str, String, &'static str)> {
 /// What a file is (`other`: XML, but no sitemap), and of an index its children: (loc, lastmod, line, offset) each.
 #[pyfunction]
 pub fn peek(py: Python<'_>, path: PathBuf) -> PyResult<(&'static str, Vec<Listed>)> {
-    let start = py.detach(|| urlset_core::parse::peek(&path))?;
+    let start = py.detach(|| urlset_core::inspect::document::peek(&path))?;
     let kind = if start.other { "other" } else { form(start.form) };
     let children = start.children.into_iter().map(|c| (c.loc, c.lastmod, c.at.line, c.at.offset));
     Ok((kind, children.collect()))
@@ -370,6 +371,6 @@ pub fn trim(
     cut_old: PathBuf,
     cut_new: PathBuf,
 ) -> PyResult<Option<(bool, bool)>> {
-    let written = py.detach(|| urlset_core::parse::trim::trim(&old, &new, [&cut_old, &cut_new]));
+    let written = py.detach(|| urlset_core::inspect::trim::trim(&old, &new, [&cut_old, &cut_new]));
     Ok(written.map_err(|e| exception(py, &e))?.map(|[old, new]| (old, new)))
 }

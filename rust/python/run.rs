@@ -12,20 +12,21 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 use urlset_core::Error;
+use urlset_core::build::pipeline;
+use urlset_core::build::read::Source;
+use urlset_core::build::read::csv::{Csv, CsvOptions};
+use urlset_core::build::read::decode::Begun;
+use urlset_core::build::read::ipc::Ipc;
+use urlset_core::build::read::kind;
+use urlset_core::build::read::kind::Kind;
+use urlset_core::build::read::parquet::{Parquet, ParquetOptions};
+use urlset_core::build::read::stream::Stream;
+use urlset_core::build::render::loc::absolute;
+use urlset_core::build::shard::gzip::{Encoder, Libdeflate};
+use urlset_core::build::write::dir::Dir;
 use urlset_core::config::Config;
-use urlset_core::pipeline;
-use urlset_core::read::Source;
-use urlset_core::read::cell::{ColumnKind, Columns};
-use urlset_core::read::csv::{Csv, CsvOptions};
-use urlset_core::read::decode::Begun;
-use urlset_core::read::ipc::Ipc;
-use urlset_core::read::kind::{self, Kind};
-use urlset_core::read::parquet::{Parquet, ParquetOptions};
-use urlset_core::read::stream::Stream;
-use urlset_core::render::loc::absolute;
-use urlset_core::shard::gzip::{Encoder, Libdeflate};
+use urlset_core::flow::cell::{ColumnKind, Columns};
 use urlset_core::thread::start;
-use urlset_core::write::dir::Dir;
 
 use crate::buffer::Isal;
 use crate::error::exception;
@@ -70,7 +71,7 @@ impl Progress {
 /// Which URLs the sets of one build have had so far, where duplicates count.
 #[pyclass(frozen, module = "urlset._core")]
 #[derive(Default)]
-pub struct Seen(Arc<urlset_core::unique::Seen>);
+pub struct Seen(Arc<urlset_core::build::unique::Seen>);
 
 #[pymethods]
 impl Seen {
@@ -306,7 +307,7 @@ pub fn address(py: Python<'_>, url: &str) -> PyResult<String> {
 /// 128 bits of BLAKE3 in hexadecimal: hashlib would load OpenSSL, 6 ms at start-up.
 #[pyfunction]
 pub fn digest(text: &str) -> String {
-    urlset_core::write::manifest::digest(text.as_bytes())
+    urlset_core::flow::outcome::digest(text.as_bytes())
 }
 
 /// The columns of a file.
@@ -344,5 +345,5 @@ pub fn recognise(
 /// How many complete rows of each code a reject file has.
 #[pyfunction]
 pub fn count_rejects(py: Python<'_>, path: std::path::PathBuf) -> PyResult<BTreeMap<String, u64>> {
-    py.detach(|| urlset_core::write::rejects::count(&path)).map_err(|e| exception(py, &e))
+    py.detach(|| urlset_core::build::write::rejects::count(&path)).map_err(|e| exception(py, &e))
 }

@@ -329,7 +329,7 @@ def _shard(out: Path) -> str:
 
 def test_the_documented_lists_are_those_of_the_code() -> None:
     root = Path(__file__).parents[2]
-    source = (root / "rust/core/render/placeholder.rs").read_text()
+    source = (root / "rust/core/sitemap/placeholder.rs").read_text()
     text = (root / "docs/urls.md").read_text()
     for name in ("ALWAYS", "NOT_A_URL"):
         body = re.search(rf"const {name}: &\[&str\] = &\[(.*?)\];", source, re.DOTALL)

@@ -6,18 +6,18 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use proptest::prelude::*;
+use urlset_core::build::pipeline::{Progress, run};
+use urlset_core::build::read::block::{Block, Blocks, header};
+use urlset_core::build::read::scan::{Fault, Format, NO_SLOT, Scanner, Span, undouble_if};
+use urlset_core::build::read::{Batch, Source};
+use urlset_core::build::shard::packer::Shard;
+use urlset_core::build::unique::Seen;
+use urlset_core::build::write::Sink;
 use urlset_core::config::Config;
 use urlset_core::error::Result;
-use urlset_core::pipeline::{Progress, run};
-use urlset_core::read::block::{Block, Blocks, header};
-use urlset_core::read::cell::{ColumnKind, Columns};
-use urlset_core::read::scan::{Fault, Format, NO_SLOT, Scanner, Span, undouble_if};
-use urlset_core::read::{Batch, Source};
-use urlset_core::shard::packer::Shard;
+use urlset_core::flow::cell::{ColumnKind, Columns};
+use urlset_core::flow::outcome::ShardEntry;
 use urlset_core::simd::csv_masks;
-use urlset_core::unique::Seen;
-use urlset_core::write::Sink;
-use urlset_core::write::manifest::ShardEntry;
 
 fn cases(n: u32) -> ProptestConfig {
     ProptestConfig { cases: n, failure_persistence: None, ..ProptestConfig::default() }

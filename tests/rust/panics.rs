@@ -10,21 +10,21 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
+use urlset_core::build::pipeline::{Progress, run};
+use urlset_core::build::read::Source;
+use urlset_core::build::read::csv::{Csv, CsvOptions};
+use urlset_core::build::read::parquet::{Parquet, ParquetOptions};
+use urlset_core::build::shard::gzip::Libdeflate;
+use urlset_core::build::unique::Seen;
+use urlset_core::build::write::dir::Dir;
 use urlset_core::config::Config;
 use urlset_core::error::Kind;
-use urlset_core::parse::diff::{Options as DiffOptions, Shard};
-use urlset_core::parse::parquet::{Failure, write};
-use urlset_core::parse::read::{BatchStream, read};
-use urlset_core::parse::verify::{Options as VerifyOptions, Target, verify};
-use urlset_core::parse::{changes, read as parse_read};
-use urlset_core::pipeline::{Progress, run};
-use urlset_core::read::Source;
-use urlset_core::read::csv::{Csv, CsvOptions};
-use urlset_core::read::parquet::{Parquet, ParquetOptions};
-use urlset_core::shard::gzip::Libdeflate;
+use urlset_core::inspect::diff::{Options as DiffOptions, Shard};
+use urlset_core::inspect::parquet::{Failure, write};
+use urlset_core::inspect::read::{BatchStream, read};
+use urlset_core::inspect::verify::{Options as VerifyOptions, Target, verify};
+use urlset_core::inspect::{changes, read as parse_read};
 use urlset_core::thread::armed;
-use urlset_core::unique::Seen;
-use urlset_core::write::dir::Dir;
 
 /// What runs, and where it is to panic.
 type Points = (fn(&Path) -> Told, &'static [&'static str]);

@@ -3,9 +3,10 @@
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use proptest::prelude::*;
-use urlset_core::render::lastmod::{Lastmod, local_to_instant};
-use urlset_core::render::loc::{Folder, Hosts, LocRules, Site};
-use urlset_core::render::{class, escape, priority, template::Template};
+use urlset_core::build::render::loc::{Folder, Hosts, LocRules, Site};
+use urlset_core::build::render::template::Template;
+use urlset_core::sitemap::date::{Lastmod, local_to_instant};
+use urlset_core::sitemap::{characters, escape, priority};
 
 /// Pieces of which URLs are made, good and bad ones.
 const PIECES: &[&str] = &[
@@ -188,7 +189,7 @@ proptest! {
         let mut out = Vec::new();
         escape::escape_into(text.as_bytes(), &mut out);
         prop_assert_eq!(String::from_utf8(out).unwrap(), escaped(&text));
-        prop_assert_eq!(class::trim(text.as_bytes()), text.trim_matches(' ').as_bytes());
+        prop_assert_eq!(characters::trim(text.as_bytes()), text.trim_matches(' ').as_bytes());
     }
 
     #[test]

@@ -1,0 +1,18 @@
+//! Rows to shards.
+//!
+//! ```text
+//!  CSV, Arrow      columns         <url> bytes       shards           files
+//!  stream    -->   of a batch -->  + offsets    -->  by count    -->  staged, gz,
+//!                                                    and bytes        fsynced
+//!     read             render           shard            write
+//! ```
+//!
+//! [`pipeline`] is the only module that knows all stages and the threads.
+
+pub mod pipeline;
+pub mod read;
+pub mod render;
+pub mod shard;
+pub mod unique;
+pub mod variants;
+pub mod write;

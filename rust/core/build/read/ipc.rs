@@ -1,0 +1,304 @@
+//! Arrow IPC, the file format and the stream format, as a source.
+//!
+//! Any byte of such a file may be wrong. Nothing is reserved for sizes that only the file claims,
+//! every place is checked against the bytes that are there, every array is validated in full by the
+//! crate arrow-ipc (offsets, views, keys of dictionaries, UTF-8, null counts), and a panic of that
+//! crate counts as damage. pyarrow reads the same files without looking into the arrays.
+
+use std::collections::{HashMap, VecDeque};
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use arrow_array::{ArrayRef, RecordBatch};
+use arrow_buffer::Buffer;
+use arrow_ipc::convert::try_fb_to_schema;
+use arrow_ipc::reader::{read_dictionary, read_record_batch};
+use arrow_ipc::{Block, BodyCompressionMethod, Endianness, MessageHeader, MetadataVersion};
+use arrow_schema::SchemaRef;
+
+use crate::build::read::arrow::{Rows, columns};
+use crate::build::read::decode::Begun;
+use crate::build::read::message::{Message, Messages, damaged, ranges};
+use crate::build::read::{Batch, Source, decode};
+use crate::error::{Error, Result, plain};
+use crate::flow::cell::Columns;
+use crate::quiet::quiet;
+
+pub(crate) const MAGIC: &[u8; 6] = b"ARROW1";
+/// Bytes that one buffer may inflate to, whatever it is made from.
+const INFLATED: usize = 1 << 30;
+/// Beyond that, bytes that one compressed byte may become.
+const RATIO: usize = 1000;
+
+/// An Arrow IPC file or stream; `-` is standard input.
+pub struct Ipc {
+    path: String,
+    begun: Option<Begun>,
+    rows: usize,
+    opened: Option<Opened>,
+    /// bytes of the rows given out last
+    held: usize,
+    consumed: Arc<AtomicU64>,
+}
+
+struct Opened {
+    messages: Messages,
+    schema: SchemaRef,
+    dictionaries: HashMap<i64, ArrayRef>,
+    /// columns of the file, by slot
+    slots: Vec<usize>,
+    /// record batches read
+    batches: u64,
+    /// what is left of the batch at hand
+    rest: Option<Rows>,
+}
+
+impl Ipc {
+    /// A source that has not been opened yet, with batches of so many rows.
+    pub fn new(path: impl Into<String>, rows: usize) -> Ipc {
+        Ipc {
+            path: path.into(),
+            begun: None,
+            rows: rows.max(1),
+            opened: None,
+            held: 0,
+            consumed: Arc::default(),
+        }
+    }
+
+    /// The same source, of a file that is open already.
+    pub fn begun(self, begun: Begun) -> Ipc {
+        Ipc { begun: Some(begun), ..self }
+    }
+}
+
+impl Source for Ipc {
+    fn name(&self) -> &str {
+        &self.path
+    }
+
+    fn open(&mut self) -> Result<Columns> {
+        let begun = self.begun.take();
+        let opened = guarded(|| Opened::new(&self.path, begun, &self.consumed), "its schema")
+            .map_err(|e| e.in_input(&self.path))?;
+        let columns = columns(&opened.schema);
+        self.opened = Some(opened);
+        Ok(columns)
+    }
+
+    fn select(&mut self, slots: &[usize]) {
+        if let Some(opened) = &mut self.opened {
+            opened.slots = slots.to_vec();
+        }
+    }
+
+    fn next(&mut self, _spare: Vec<u8>) -> Result<Option<Batch>> {
+        let Some(opened) = &mut self.opened else { return Ok(None) };
+        while opened.rest.as_ref().is_none_or(Rows::is_empty) {
+            let number = format!("batch {}", opened.batches + 1);
+            let batch = guarded(|| opened.batch(), &number).map_err(|e| e.in_input(&self.path))?;
+            let Some(batch) = batch else { return Ok(None) };
+            opened.batches += 1;
+            opened.rest = Some(Rows::new(batch.columns(), batch.num_rows()));
+            if batch.num_rows() == 0 {
+                // whoever drives is asked whether to go on
+                return Ok(Some(Batch::Skipped(0)));
+            }
+        }
+        let rows = opened.rest.as_mut().map(|rest| rest.take(self.rows));
+        self.held = rows.as_ref().map_or(0, Rows::bytes);
+        Ok(rows.map(Batch::Arrow))
+    }
+
+    fn consumed(&self) -> u64 {
+        self.consumed.load(Ordering::Relaxed)
+    }
+
+    fn held(&self) -> usize {
+        self.held
+    }
+}
+
+impl Opened {
+    fn new(path: &str, begun: Option<Begun>, consumed: &Arc<AtomicU64>) -> Result<Opened> {
+        let (messages, schema) = match directory(path, begun.as_ref(), consumed)? {
+            Some(found) => found,
+            None => stream(path, begun, consumed)?,
+        };
+        Ok(Opened {
+            messages,
+            schema,
+            dictionaries: HashMap::new(),
+            slots: Vec::new(),
+            batches: 0,
+            rest: None,
+        })
+    }
+
+    /// The next record batch, with the dictionaries that come before it.
+    fn batch(&mut self) -> Result<Option<RecordBatch>> {
+        while let Some(Message { metadata, body }) =
+            self.messages.next(|batch| ranges(batch, &self.schema, &self.slots))?
+        {
+            let message = arrow_ipc::root_as_message(&metadata).map_err(|e| damaged(&e))?;
+            let version = message.version();
+            if version < MetadataVersion::V4 {
+                return Err(damaged(&"its format is older than Arrow 0.8"));
+            }
+            if let Some(dictionary) = message.header_as_dictionary_batch() {
+                let values = dictionary.data().ok_or_else(|| damaged(&"a dictionary is empty"))?;
+                check_body(&values, &body)?;
+                let known = &mut self.dictionaries;
+                read_dictionary(&body, dictionary, &self.schema, known, &version)
+                    .map_err(|e| damaged(&e))?;
+            } else if let Some(batch) = message.header_as_record_batch() {
+                check_body(&batch, &body)?;
+                let (schema, known) = (self.schema.clone(), &self.dictionaries);
+                let batch =
+                    read_record_batch(&body, batch, schema, known, Some(&self.slots), &version)
+                        .map_err(|e| damaged(&e))?;
+                return Ok(Some(batch));
+            } else if message.header_type() == MessageHeader::Schema {
+                return Err(damaged(
+                    &"another schema begins; give each stream as a file of its own",
+                ));
+            } else {
+                let kind = message.header_type().variant_name().unwrap_or("an unknown message");
+                return Err(damaged(&format!("it is {kind}, not a record batch")));
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// The directory of a file that has one; nothing if it is to be read as a stream.
+fn directory(
+    path: &str,
+    begun: Option<&Begun>,
+    consumed: &Arc<AtomicU64>,
+) -> Result<Option<(Messages, SchemaRef)>> {
+    let unreadable = |e: io::Error| {
+        let missing = e.kind() == io::ErrorKind::NotFound;
+        let code = if missing { "input.missing" } else { "input.unreadable" };
+        Error::input(code, plain(&e)).caused_by(e)
+    };
+    let file = match begun {
+        // what was read of it is a stream's
+        Some(begun) if begun.head.is_empty() => begun.file.try_clone().map_err(unreadable)?,
+        Some(_) => return Ok(None),
+        None if path == "-" => return Ok(None),
+        // a pipe that is opened here cannot be opened again as a stream
+        None if !std::fs::metadata(path).map_err(unreadable)?.is_file() => return Ok(None),
+        None => File::open(path).map_err(unreadable)?,
+    };
+    let metadata = file.metadata().map_err(unreadable)?;
+    if !metadata.is_file() {
+        return Ok(None);
+    }
+    let size = metadata.len();
+    let mut head = [0; MAGIC.len()];
+    match file.read_exact_at(&mut head, 0) {
+        Ok(()) if head == *MAGIC => {}
+        _ => return Ok(None),
+    }
+    let cut = || damaged(&"it is cut short: the directory at its end is missing");
+    let mut tail = [0; 10];
+    let at = size.checked_sub(tail.len() as u64).ok_or_else(cut)?;
+    file.read_exact_at(&mut tail, at).map_err(unreadable)?;
+    let [a, b, c, d, magic @ ..] = tail;
+    let length = u32::from_le_bytes([a, b, c, d]);
+    let start = at.checked_sub(length.into()).filter(|_| magic == *MAGIC).ok_or_else(cut)?;
+    let mut footer = vec![0; length as usize]; // no more than the file has
+    file.read_exact_at(&mut footer, start).map_err(unreadable)?;
+    let footer = arrow_ipc::root_as_footer(&footer).map_err(|e| damaged(&e))?;
+    let schema = footer.schema().ok_or_else(|| damaged(&"its directory has no schema"))?;
+    let schema = schema_of(&schema)?;
+    let blocks: VecDeque<Block> = footer
+        .dictionaries()
+        .into_iter()
+        .chain(footer.recordBatches())
+        .flatten()
+        .copied()
+        .collect();
+    let mut whole = 0_u64;
+    for block in &blocks {
+        let (metadata, body) = (block.metaDataLength().into(), block.bodyLength());
+        let [offset, metadata, body] = [block.offset(), metadata, body]
+            .map(|number| u64::try_from(number).unwrap_or(u64::MAX));
+        whole = whole.saturating_add(metadata).saturating_add(body);
+        let end = offset.saturating_add(metadata).saturating_add(body);
+        if end > start || whole > start {
+            return Err(damaged(&"its directory names places that are not in the file"));
+        }
+    }
+    Ok(Some((Messages::Placed { file, blocks, read: consumed.clone() }, schema)))
+}
+
+/// A stream up to its schema.
+fn stream(
+    path: &str,
+    begun: Option<Begun>,
+    consumed: &Arc<AtomicU64>,
+) -> Result<(Messages, SchemaRef)> {
+    let (bytes, _) = decode::bytes(path, begun, consumed.clone())?;
+    let mut messages = Messages::Streamed(bytes);
+    let Some(Message { metadata, .. }) = messages.next(|_| None)? else {
+        return Err(Error::input("input.empty", "is empty; an Arrow stream has a schema at least"));
+    };
+    let message = arrow_ipc::root_as_message(&metadata).map_err(|e| damaged(&e))?;
+    let schema = message.header_as_schema();
+    let schema = schema.ok_or_else(|| damaged(&"it does not begin with a schema"))?;
+    Ok((messages, schema_of(&schema)?))
+}
+
+fn schema_of(schema: &arrow_ipc::Schema<'_>) -> Result<SchemaRef> {
+    if schema.endianness() != Endianness::Little {
+        return Err(damaged(&"its numbers are big-endian, which urlset does not read"));
+    }
+    Ok(Arc::new(try_fb_to_schema(*schema).map_err(|e| damaged(&e))?))
+}
+
+/// All buffers are in the body, and what they claim to inflate to can be.
+fn check_body(batch: &arrow_ipc::RecordBatch<'_>, body: &Buffer) -> Result<()> {
+    let compression = batch.compression();
+    if compression.is_some_and(|found| found.method() != BodyCompressionMethod::BUFFER) {
+        return Err(damaged(&"an unknown kind of compression"));
+    }
+    for buffer in batch.buffers().into_iter().flatten() {
+        let start = usize::try_from(buffer.offset()).ok();
+        let length = usize::try_from(buffer.length()).ok();
+        let bytes = start
+            .zip(length)
+            .and_then(|(start, length)| body.as_slice().get(start..start.checked_add(length)?));
+        let Some(bytes) = bytes else { return Err(damaged(&"a buffer is not within its body")) };
+        if compression.is_none() {
+            continue;
+        }
+        let Some(&size) = bytes.first_chunk() else { continue }; // an error later, if it is wanted
+        let size = usize::try_from(i64::from_le_bytes(size)).unwrap_or(0);
+        // reserved at once by what inflates it
+        let fits = size <= INFLATED.max(bytes.len().saturating_mul(RATIO))
+            && Vec::<u8>::new().try_reserve_exact(size).is_ok();
+        if !fits {
+            let from = bytes.len();
+            return Err(damaged(&format!("{from} bytes that claim to inflate to {size}")));
+        }
+    }
+    Ok(())
+}
+
+/// Runs what reads bytes that may be anything: a panic of the library is damage, too.
+fn guarded<T>(read: impl FnOnce() -> Result<T>, what: &str) -> Result<T> {
+    quiet(|| catch_unwind(AssertUnwindSafe(read)))
+        .unwrap_or_else(|_| Err(damaged(&"its parts contradict one another")))
+        .map_err(|error| match error.code {
+            "input.damaged" | "input.truncated" => {
+                Error { message: format!("{what} cannot be read: {}", error.message), ..error }
+            }
+            _ => error,
+        })
+}

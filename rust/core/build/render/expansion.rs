@@ -1,0 +1,58 @@
+//! A row that becomes several URLs: its own, and those of its alternates.
+
+use std::mem::take;
+
+use crate::build::render::plan::Split;
+use crate::build::render::row::{Element, OPEN, Renderer, border, hash};
+use crate::config::MAX_BYTES;
+use crate::flow::chunk::{Chunk, Entry};
+use crate::sitemap::namespaces;
+use crate::sitemap::url::host_of;
+
+impl Renderer<'_> {
+    /// Makes entries of the alternates of the row whose element begins at `start`, and whose entry
+    /// is the last: the same element with another loc.
+    pub(crate) fn expand(&mut self, start: usize, element: &Element, chunk: &mut Chunk) {
+        let Some(&entry) = chunk.entries.last() else { return };
+        let loc = chunk.bytes[element.loc.clone()].to_vec();
+        let tail = chunk.bytes[element.loc.end..].to_vec();
+        let frame = namespaces::length(entry.namespaces);
+        let open = element.loc.start - start;
+        let split = chunk.split_of(chunk.entries.len() - 1).to_vec();
+        let mut together = u64::from(entry.len);
+        // they are lent to `others`, while the chunk is handed on
+        let links = take(&mut self.links);
+        for href in links.others(&loc, chunk) {
+            // all of them are the square of what the row holds
+            if !self.hand_on(chunk) {
+                break;
+            }
+            let len = open + href.len() + tail.len();
+            let fits = together + len as u64 <= MAX_BYTES;
+            if len as u64 + frame > self.rules.max_bytes || !fits {
+                chunk.note("alternate.not_a_row");
+                continue;
+            }
+            together += len as u64;
+            chunk.bytes.extend_from_slice(OPEN);
+            chunk.bytes.extend_from_slice(href);
+            chunk.bytes.extend_from_slice(&tail);
+            if let Some(key) = self.rules.key {
+                chunk.keys.push(hash(key, href));
+            }
+            if self.rules.borders {
+                chunk.borders.push(border(href));
+            }
+            chunk.entries.push(Entry { len: len as u32, ..entry });
+            match self.plan.split {
+                None => {}
+                Some(Split::Host) => chunk.push_split(&host_of(href).to_ascii_lowercase()),
+                // of the row that it was made from
+                Some(Split::Slot(_)) => chunk.push_split(&split),
+            }
+            chunk.expanded += 1;
+        }
+        self.links = links;
+        chunk.end_row(true);
+    }
+}

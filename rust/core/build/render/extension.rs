@@ -1,0 +1,96 @@
+//! What a row says in other namespaces than that of the sitemap, in the order of the schemas.
+
+use crate::build::render::block::{Bad, Rejected, bad};
+use crate::build::render::family::Member;
+use crate::build::render::news;
+use crate::build::render::news::News;
+use crate::build::render::plan::From;
+use crate::build::render::row::{Element, Renderer, cell, hash};
+use crate::build::render::video;
+use crate::flow::cell::Row;
+use crate::flow::chunk::Chunk;
+use crate::sitemap::characters::trim;
+use crate::sitemap::hreflang;
+use crate::sitemap::namespaces;
+
+impl Renderer<'_> {
+    /// Appends what the row says in other namespaces.
+    pub(crate) fn extend(
+        &mut self,
+        row: &impl Row,
+        start: usize,
+        element: &mut Element,
+        chunk: &mut Chunk,
+    ) -> Result<(), Rejected> {
+        let Renderer { rules, plan, value, .. } = self;
+        if !plan.images.is_empty() && self.images.write(rules, plan, row, chunk)? {
+            element.namespaces |= namespaces::IMAGE;
+        }
+        if let Some(from) = &plan.alternates {
+            match &from.family {
+                Some((key, language)) => {
+                    let code = cell(language, row, value);
+                    let mut written = Vec::new();
+                    code.write(&mut written);
+                    let code = trim(&written);
+                    let checked = hreflang::check(code);
+                    let key = row.cell(*key, value);
+                    let mut text = Vec::new();
+                    key.write(&mut text);
+                    let mut member = Member::default();
+                    if !trim(&text).is_empty() {
+                        // a member without a code stands with its family, but has no part in it
+                        let mut known = code;
+                        if let Err(message) = &checked {
+                            let slot = match language {
+                                From::Slot(slot) => Some(*slot),
+                                From::Constant(_) => None,
+                            };
+                            let what = Bad { code: "alternate.code", message, slot, value: code };
+                            bad(rules, plan, &what, chunk)?;
+                            known = b"";
+                        }
+                        let key = hash(rules.family_key, trim(&text)).max(1);
+                        member = Member::new(key, element.loc.len(), known).unwrap_or_default();
+                    }
+                    member.hole = (chunk.bytes.len() - start) as u32;
+                    chunk.members.push(member);
+                }
+                None => {
+                    if self.links.write(rules, plan, from, row, element.loc.clone(), chunk)? {
+                        element.namespaces |= namespaces::XHTML;
+                    }
+                }
+            }
+        }
+        if plan.video.is_none() && plan.news.is_none() {
+            return Ok(());
+        }
+        let loc = chunk.bytes[element.loc.clone()].to_vec();
+        if let Some(from) = &plan.video {
+            self.video.of_row(rules, plan, from, row, &loc, chunk, |blocks, at, chunk| {
+                if video::write(blocks, at, chunk)? {
+                    element.namespaces |= namespaces::VIDEO;
+                }
+                Ok(())
+            })?;
+        }
+        if let Some(from) = &plan.news {
+            let mut seen = false;
+            self.news.of_row(rules, plan, from, row, &loc, chunk, |blocks, at, chunk| {
+                if std::mem::replace(&mut seen, true) {
+                    let message = "a page is one article: this is another";
+                    let what = Bad { code: "news.invalid", message, slot: at.slots[0], value: b"" };
+                    return bad(at.rules, at.plan, &what, chunk);
+                }
+                match news::write(blocks, at, chunk)? {
+                    News::None => {}
+                    News::Written => element.namespaces |= namespaces::NEWS,
+                    News::Old => element.old = true,
+                }
+                Ok(())
+            })?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,177 @@
+//! Images of a `<url>` (PROTOCOL section 2, *Image*).
+
+use std::collections::HashSet;
+use std::hash::{BuildHasher, RandomState};
+use std::mem::take;
+use std::ops::Range;
+
+use crate::build::read::json::{Json, plain_strings};
+use crate::build::render::block::{Bad, Rejected, bad, shown};
+use crate::build::render::plan::Plan;
+use crate::build::render::row::Rules;
+use crate::flow::cell::{Cell, Row};
+use crate::flow::chunk::Chunk;
+use crate::flow::value::{Value, is_json};
+use crate::sitemap::characters::trim;
+
+/// Google's limit.
+const MOST: usize = 1_000;
+/// Up to so many a comparison with each is cheaper than a hash.
+const FEW: usize = 24;
+
+const OPEN: &[u8] = b"<image:image><image:loc>";
+const CLOSE: &[u8] = b"</image:loc></image:image>";
+
+/// Writes the images of a row; the buffers serve all rows of a renderer.
+#[derive(Default)]
+pub(crate) struct Images {
+    /// where the addresses of this row stand in the chunk
+    written: Vec<Range<usize>>,
+    /// their hashes, once there are more than a few
+    known: HashSet<u64>,
+    hasher: RandomState,
+    items: Vec<Range<usize>>,
+    cell: Vec<u8>,
+    encoded: Vec<u8>,
+}
+
+impl Images {
+    /// Appends `<image:image>` elements; false if there are none.
+    pub fn write(
+        &mut self,
+        rules: &Rules,
+        plan: &Plan,
+        row: &impl Row,
+        chunk: &mut Chunk,
+    ) -> Result<bool, Rejected> {
+        self.written.clear();
+        self.known.clear();
+        for &slot in &plan.images {
+            let mut cell = take(&mut self.cell);
+            let mut items = take(&mut self.items);
+            let value = row.value(slot, &mut cell);
+            let result = self.column(&At { rules, plan, slot }, value, &mut items, chunk);
+            (self.cell, self.items) = (cell, items);
+            result?;
+        }
+        Ok(!self.written.is_empty())
+    }
+
+    fn column(
+        &mut self,
+        at: &At<'_>,
+        value: Value<'_>,
+        items: &mut Vec<Range<usize>>,
+        chunk: &mut Chunk,
+    ) -> Result<(), Rejected> {
+        let text = match value.cell() {
+            Some(Cell::Null) => return Ok(()),
+            Some(Cell::Text(text)) => text,
+            _ => return self.list(at, value, chunk),
+        };
+        if is_json(text) {
+            items.clear();
+            if plain_strings(text, |item| items.push(item)).is_some() {
+                return items.iter().try_for_each(|item| {
+                    self.one(at, Value::Cell(Cell::Text(&text[item.clone()])), chunk)
+                });
+            }
+            return match Json::parse(text) {
+                Some(json) => self.list(at, Value::Json(&json), chunk),
+                None => at.bad("begins like a JSON list and is none; correct it", text, chunk),
+            };
+        }
+        match &at.plan.image_separator {
+            None if trim(text).is_empty() => Ok(()),
+            None => self.one(at, Value::Cell(Cell::Text(text)), chunk),
+            Some(separator) => {
+                let mut rest = text;
+                loop {
+                    let end = memchr::memmem::find(rest, separator);
+                    let item = trim(&rest[..end.unwrap_or(rest.len())]);
+                    if !item.is_empty() {
+                        self.one(at, Value::Cell(Cell::Text(item)), chunk)?;
+                    }
+                    match end {
+                        Some(end) => rest = &rest[end + separator.len()..],
+                        None => return Ok(()),
+                    }
+                }
+            }
+        }
+    }
+
+    fn list(&mut self, at: &At<'_>, value: Value<'_>, chunk: &mut Chunk) -> Result<(), Rejected> {
+        let mut result = Ok(());
+        let each = |item: Value<'_>| {
+            if result.is_ok() {
+                result = self.one(at, item, chunk);
+            }
+        };
+        if value.items(each) {
+            return result;
+        }
+        at.bad("is neither a URL nor a list of URLs", &shown(value), chunk)
+    }
+
+    /// One image.
+    #[inline]
+    fn one(&mut self, at: &At<'_>, item: Value<'_>, chunk: &mut Chunk) -> Result<(), Rejected> {
+        let Some(Cell::Text(text)) = item.cell() else {
+            return at.bad("is no URL of an image", &shown(item), chunk);
+        };
+        if self.written.len() == MOST {
+            chunk.note("image.over_1000");
+            return Ok(());
+        }
+        let start = chunk.bytes.len();
+        chunk.bytes.extend_from_slice(OPEN);
+        let from = chunk.bytes.len();
+        match at.rules.any.write(text, &mut self.encoded, &mut chunk.bytes) {
+            Ok(info) => info.of_other().notes().for_each(|code| chunk.note(code)),
+            Err(fault) => {
+                chunk.bytes.truncate(start);
+                return at.bad(fault.message(), text, chunk);
+            }
+        }
+        let address = from..chunk.bytes.len();
+        if self.is_known(&chunk.bytes, &address) {
+            chunk.bytes.truncate(start);
+            return Ok(());
+        }
+        self.written.push(address);
+        chunk.bytes.extend_from_slice(CLOSE);
+        Ok(())
+    }
+
+    /// Whether an address was written before for this row.
+    #[inline]
+    fn is_known(&mut self, bytes: &[u8], address: &Range<usize>) -> bool {
+        let new = &bytes[address.clone()];
+        if self.written.len() < FEW {
+            return self.written.iter().any(|old| bytes[old.clone()] == *new);
+        }
+        if self.known.is_empty() {
+            for old in &self.written {
+                self.known.insert(self.hasher.hash_one(&bytes[old.clone()]));
+            }
+        }
+        // keyed: nobody can craft two addresses with one hash
+        !self.known.insert(self.hasher.hash_one(new))
+    }
+}
+
+/// Where an entry comes from.
+struct At<'a> {
+    rules: &'a Rules,
+    plan: &'a Plan,
+    slot: usize,
+}
+
+impl At<'_> {
+    #[cold]
+    fn bad(&self, message: &str, value: &[u8], chunk: &mut Chunk) -> Result<(), Rejected> {
+        let what = Bad { code: "image.invalid", message, slot: Some(self.slot), value };
+        bad(self.rules, self.plan, &what, chunk)
+    }
+}

@@ -1,0 +1,477 @@
+//! The URL of a row: checked, percent-encoded once, compared with the site, XML-escaped.
+
+pub use crate::build::render::fault::LocFault;
+pub use crate::sitemap::url::{Folder, Site};
+
+use crate::UNCHECKED;
+use crate::build::render::prefix::Prefix;
+use crate::error::Result;
+use crate::sitemap::characters::{CLEAN, CONTROL, trim};
+use crate::sitemap::escape::escape_into;
+use crate::sitemap::host;
+use crate::sitemap::placeholder;
+use crate::sitemap::url;
+use crate::sitemap::url::Authority;
+
+/// The schema's least number of characters (PROTOCOL section 1, *Schema vs prose*).
+const MIN_CHARS: usize = 12;
+/// Above it Yandex drops a URL: a warning.
+const WARN_CHARS: usize = 1024;
+
+/// An absolute http or https URL as it may be written: percent-encoded, its host in punycode.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn absolute(url: &str) -> std::result::Result<String, LocFault> {
+    let url = url.trim_ascii();
+    let scheme = url.split_once("://").map(|(scheme, _)| scheme);
+    if scheme.and_then(url::is_https).is_none() {
+        return Err(LocFault::Scheme);
+    }
+    // nothing is relative any more, so the site does not matter
+    let site = Site::parse("https://site.invalid").map_err(|_| LocFault::Host)?;
+    let rules = LocRules::new(site, Hosts::Any, false, 2_047, None).map_err(|_| LocFault::Host)?;
+    let mut encoded = Vec::new();
+    match rules.encode(url.as_bytes(), &mut encoded) {
+        // judged when all is written: a file's name may be yet to come
+        Ok(_) | Err(LocFault::TooShort) => {}
+        Err(fault) => return Err(fault),
+    }
+    String::from_utf8(encoded).map_err(|_| LocFault::NotUtf8)
+}
+
+/// Which hosts a URL may have (`--hosts`). Those of the site with its scheme and port are always fine.
+#[derive(Debug, Clone, Default)]
+pub enum Hosts {
+    /// Only scheme, host and port of the site.
+    #[default]
+    Same,
+    /// All.
+    Any,
+    /// These too: each a host (on the default port of http or https) or
+    /// `host:port`; case does not count.
+    List(Vec<String>),
+}
+
+/// What is worth a word about a URL that was written. Of one byte, since a result of it then comes in
+/// a register (measured: over the memory it takes 7 ns a row).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LocInfo(u8);
+
+/// It is longer than Yandex takes.
+const OVER_1024: u8 = 1;
+/// It is not under the folder of the sitemaps.
+const OUTSIDE_FOLDER: u8 = 1 << 1;
+/// It has a fragment.
+const FRAGMENT: u8 = 1 << 2;
+/// It holds a character reference of XML, such as `&amp;`.
+const ENTITY: u8 = 1 << 3;
+/// A backslash was read as a slash.
+const BACKSLASH: u8 = 1 << 4;
+/// It was a path, and the path of the site is not in it.
+const SITE_PATH: u8 = 1 << 5;
+
+/// What they are counted as.
+const NOTES: [(u8, &str); 6] = [
+    (OVER_1024, "loc.over_1024"),
+    (OUTSIDE_FOLDER, "loc.outside_folder"),
+    (FRAGMENT, "loc.fragment"),
+    (ENTITY, "loc.entity"),
+    (BACKSLASH, "loc.backslash"),
+    (SITE_PATH, "loc.site_path"),
+];
+
+impl LocInfo {
+    /// It is longer than Yandex takes.
+    pub fn over_1024(self) -> bool {
+        self.0 & OVER_1024 != 0
+    }
+
+    /// It is not under the folder of the sitemaps.
+    pub fn outside_folder(self) -> bool {
+        self.0 & OUTSIDE_FOLDER != 0
+    }
+
+    /// Whether there is anything to count.
+    #[inline]
+    pub fn any(self) -> bool {
+        self.0 != 0
+    }
+
+    /// The codes of what is to be counted of a loc.
+    pub fn notes(self) -> impl Iterator<Item = &'static str> {
+        NOTES.iter().filter(move |(bit, _)| self.0 & bit != 0).map(|(_, code)| *code)
+    }
+
+    /// What of it is to be counted of the address of an image, an alternate or a video.
+    pub fn of_other(self) -> LocInfo {
+        LocInfo(self.0 & (ENTITY | BACKSLASH | SITE_PATH))
+    }
+}
+
+/// All that decides about a URL.
+#[derive(Debug, Clone)]
+pub struct LocRules {
+    site: Site,
+    origin: Prefix,
+    hosts: Allowed,
+    strict: bool,
+    max_chars: usize,
+    folder: Option<Folder>,
+    site_in_folder: bool,
+    /// relative references other than absolute paths are joined to the site
+    join: bool,
+    /// what is to be told of an absolute path
+    of_path: u8,
+}
+
+#[derive(Debug, Clone)]
+enum Allowed {
+    Same,
+    Any,
+    List(Vec<(String, Option<u16>)>),
+}
+
+impl LocRules {
+    /// `strict` rejects a `%` without two hex digits; `max_chars` is 2,047 for
+    /// all known crawlers; without `folder` no URL counts as outside of it.
+    ///
+    /// # Errors
+    /// `config.hosts` for an entry of the list that is not a host.
+    pub fn new(
+        site: Site,
+        hosts: Hosts,
+        strict: bool,
+        max_chars: usize,
+        folder: Option<Folder>,
+    ) -> Result<LocRules> {
+        let hosts = match hosts {
+            Hosts::Same => Allowed::Same,
+            Hosts::Any => Allowed::Any,
+            Hosts::List(list) => Allowed::List(
+                list.iter().map(|entry| url::host_entry(entry)).collect::<Result<_>>()?,
+            ),
+        };
+        let site_in_folder = folder
+            .as_ref()
+            .is_none_or(|folder| folder.same_origin(site.https(), site.host(), site.port()));
+        let origin = Prefix::new(site.origin().as_bytes());
+        let of_path = if matches!(site.path(), "" | "/") { 0 } else { SITE_PATH };
+        Ok(LocRules {
+            site,
+            origin,
+            hosts,
+            strict,
+            max_chars,
+            folder,
+            site_in_folder,
+            join: false,
+            of_path,
+        })
+    }
+
+    /// The same rules; with `join` all relative references are joined to the site as RFC 3986 has
+    /// it, not absolute paths alone (`--relative-urls`).
+    pub fn joining(self, join: bool) -> LocRules {
+        LocRules { join, ..self }
+    }
+
+    /// The site.
+    pub fn site(&self) -> &Site {
+        &self.site
+    }
+
+    /// Appends the URL, percent-encoded and then XML-escaped. On a fault
+    /// nothing is appended. `scratch` is overwritten.
+    ///
+    /// # Errors
+    /// What is wrong with the URL.
+    #[inline]
+    pub fn write(
+        &self,
+        raw: &[u8],
+        scratch: &mut Vec<u8>,
+        out: &mut Vec<u8>,
+    ) -> std::result::Result<LocInfo, LocFault> {
+        let raw = trim(raw);
+        if UNCHECKED {
+            escape_into(raw, out);
+            return Ok(LocInfo(0));
+        }
+        if let Some(info) = self.write_simple(raw, out) {
+            return Ok(info);
+        }
+        let info = self.encode(raw, scratch)?;
+        escape_into(scratch, out);
+        Ok(info)
+    }
+
+    /// Leaves the percent-encoded, not XML-escaped URL in `scratch`. It is the
+    /// whole of the rules; [`LocRules::write`] knows a shorter way for most URLs.
+    ///
+    /// # Errors
+    /// What is wrong with the URL; `scratch` is then of no use.
+    pub fn encode(
+        &self,
+        raw: &[u8],
+        scratch: &mut Vec<u8>,
+    ) -> std::result::Result<LocInfo, LocFault> {
+        scratch.clear();
+        let raw = trim(raw);
+        if raw.is_empty() {
+            return Err(LocFault::Empty);
+        }
+        if CONTROL.first_in(raw).is_some() {
+            return Err(LocFault::Control);
+        }
+        let text = simdutf8::basic::from_utf8(raw).map_err(|_| LocFault::NotUtf8)?;
+        if !is_url_or_path(text) && placeholder::is_url(raw) {
+            return Err(LocFault::Placeholder);
+        }
+        let (slashed, backslash) = url::slashes(text);
+        let parts = url::split(&slashed)?;
+        let https = match parts.scheme {
+            Some(scheme) => url::is_https(scheme).ok_or(LocFault::Scheme)?,
+            None if self.join || text.starts_with('/') && parts.authority.is_none() => {
+                self.site.https()
+            }
+            None => return Err(url::relative_fault(&slashed)),
+        };
+        let mut notes = if backslash { BACKSLASH } else { 0 };
+        let in_folder = match parts.authority {
+            Some(authority) => {
+                // the host of http://https://www.shop.example would be "https"
+                let name = authority.strip_suffix(':').unwrap_or(authority);
+                if parts.path.starts_with("//") && url::is_https(name).is_some() {
+                    return Err(LocFault::TwoSchemes);
+                }
+                let Authority { host, port, port_text } = url::authority(authority)?;
+                let port = port.unwrap_or(url::default_port(https));
+                self.allow(https, &host, port)?;
+                let scheme = parts.scheme.unwrap_or(url::scheme(https));
+                for part in [scheme, "://", &host, port_text] {
+                    scratch.extend_from_slice(part.as_bytes());
+                }
+                self.folder.as_ref().is_none_or(|folder| folder.same_origin(https, &host, port))
+            }
+            None if parts.scheme.is_some() => return Err(LocFault::NoHost),
+            None => {
+                scratch.extend_from_slice(self.site.origin().as_bytes());
+                self.site_in_folder
+            }
+        };
+        let path_start = scratch.len();
+        if parts.authority.is_none() && !parts.path.starts_with('/') {
+            // RFC 3986, section 5.2.3: merged with the path of the site.
+            let base = self.site.path();
+            let folder = base.rfind('/').map_or("/", |end| &base[..=end]);
+            let base = if parts.path.is_empty() { base } else { folder };
+            scratch.extend_from_slice(base.as_bytes());
+        }
+        url::percent_into(parts.path.as_bytes(), self.strict, scratch)?;
+        if parts.scheme.is_none() {
+            if parts.authority.is_none() && parts.path.starts_with('/') {
+                notes |= self.of_path;
+            }
+            if url::has_dots(&scratch[path_start..]) {
+                url::remove_dots(scratch, path_start);
+            }
+        }
+        let path_end = scratch.len();
+        for (mark, part) in [(b'?', parts.query), (b'#', parts.fragment)] {
+            if let Some(part) = part {
+                scratch.push(mark);
+                url::percent_into(part.as_bytes(), self.strict, scratch)?;
+            }
+        }
+        if scratch.len() < MIN_CHARS {
+            return Err(LocFault::TooShort);
+        }
+        if scratch.len() > self.max_chars {
+            return Err(LocFault::TooLong);
+        }
+        if parts.fragment.is_some() {
+            notes |= FRAGMENT;
+        }
+        if memchr::memchr_iter(b'&', raw).any(|at| is_entity(&raw[at..])) {
+            notes |= ENTITY;
+        }
+        Ok(self.info(notes, scratch.len(), in_folder, &scratch[path_start..path_end]))
+    }
+
+    #[inline]
+    fn info(&self, notes: u8, chars: usize, same_origin: bool, path: &[u8]) -> LocInfo {
+        let inside = match &self.folder {
+            Some(folder) => same_origin && folder.holds_path(path),
+            None => true,
+        };
+        let long = if chars > WARN_CHARS { OVER_1024 } else { 0 };
+        let outside = if inside { 0 } else { OUTSIDE_FOLDER };
+        LocInfo(notes | long | outside)
+    }
+
+    /// Whether a URL may have this scheme, host and port.
+    fn allow(&self, https: bool, host: &str, port: u16) -> std::result::Result<(), LocFault> {
+        let site = &self.site;
+        let of_site = host.eq_ignore_ascii_case(site.host());
+        if of_site && https == site.https() && port == site.port() {
+            return Ok(());
+        }
+        let mut listed = false;
+        match &self.hosts {
+            Allowed::Any => return Ok(()),
+            Allowed::Same => {}
+            Allowed::List(list) => {
+                for (_, allowed) in list.iter().filter(|(name, _)| host.eq_ignore_ascii_case(name))
+                {
+                    if allowed.unwrap_or(url::default_port(https)) == port {
+                        return Ok(());
+                    }
+                    listed = true;
+                }
+            }
+        }
+        Err(match (of_site, https == site.https()) {
+            (true, false) => LocFault::OtherScheme,
+            (true, true) => LocFault::OtherPort,
+            (false, _) if listed => LocFault::OtherPort,
+            (false, _) => LocFault::OtherHost,
+        })
+    }
+
+    /// The short way for what most rows have: the origin of the site exactly
+    /// as it is written in canonical form (or a host without port, when other
+    /// hosts are allowed), or an absolute path; after it nothing that must be
+    /// percent-encoded. `None`, and nothing appended, for all else.
+    #[inline]
+    fn write_simple(&self, raw: &[u8], out: &mut Vec<u8>) -> Option<LocInfo> {
+        let origin = self.origin.as_bytes();
+        let (prefix, path_start, in_folder, mut notes) = if self.origin.begins(raw)
+            && matches!(raw.get(origin.len()), None | Some(b'/' | b'?' | b'#'))
+        {
+            (&b""[..], origin.len(), self.site_in_folder, 0)
+        } else if is_plain_path(raw) {
+            (origin, 0, self.site_in_folder, self.of_path)
+        } else {
+            let (path_start, in_folder) = self.plain_origin(raw)?;
+            (&b""[..], path_start, in_folder, 0)
+        };
+        // Nothing is percent-encoded here, so the length is known.
+        let chars = prefix.len() + raw.len();
+        if chars < MIN_CHARS || chars > self.max_chars {
+            return None;
+        }
+        match CLEAN.first_not_in(&raw[path_start..]) {
+            None => {
+                out.extend_from_slice(prefix);
+                out.extend_from_slice(raw);
+            }
+            Some(at) => {
+                let before = out.len();
+                out.extend_from_slice(prefix);
+                match escape_legal(raw, path_start + at, out) {
+                    Some(found) => notes |= found,
+                    None => {
+                        out.truncate(before);
+                        return None;
+                    }
+                }
+            }
+        }
+        Some(self.info(notes, chars, in_folder, &raw[path_start..]))
+    }
+
+    /// Where an allowed `http(s)://host` without port ends, and whether it is that of the folder.
+    fn plain_origin(&self, raw: &[u8]) -> Option<(usize, bool)> {
+        if matches!(self.hosts, Allowed::Same) {
+            return None;
+        }
+        let (https, start) = match raw {
+            [b'h', b't', b't', b'p', b's', b':', b'/', b'/', ..] => (true, 8),
+            [b'h', b't', b't', b'p', b':', b'/', b'/', ..] => (false, 7),
+            _ => return None,
+        };
+        let rest = &raw[start..];
+        let end = rest.iter().position(|byte| matches!(byte, b'/' | b'?' | b'#'));
+        let name = &rest[..end.unwrap_or(rest.len())];
+        if !host::is_plain(name) {
+            return None;
+        }
+        let name = std::str::from_utf8(name).ok()?;
+        let port = url::default_port(https);
+        self.allow(https, name, port).ok()?;
+        let folder = self.folder.as_ref();
+        let in_folder = folder.is_none_or(|folder| folder.same_origin(https, name, port));
+        Some((start + name.len(), in_folder))
+    }
+}
+
+/// Whether a text begins as a URL or as an absolute path does.
+fn is_url_or_path(text: &str) -> bool {
+    let http =
+        |scheme: &str| text.get(..scheme.len()).is_some_and(|s| s.eq_ignore_ascii_case(scheme));
+    text.starts_with('/') || http("http:") || http("https:")
+}
+
+/// Whether a character reference of XML or HTML stands at the start, where there is a `&`.
+fn is_entity(text: &[u8]) -> bool {
+    const NAMES: [&[u8]; 6] = [b"amp;", b"lt;", b"gt;", b"quot;", b"apos;", b"nbsp;"];
+    let number = |digits: &[u8], is_digit: fn(&u8) -> bool| {
+        let end = digits.iter().take_while(|byte| is_digit(byte)).count();
+        end > 0 && digits.get(end) == Some(&b';')
+    };
+    match &text[1..] {
+        [b'#', b'x' | b'X', digits @ ..] => number(digits, u8::is_ascii_hexdigit),
+        [b'#', digits @ ..] => number(digits, u8::is_ascii_digit),
+        rest => NAMES.iter().any(|name| rest.starts_with(name)),
+    }
+}
+
+/// Whether this is an absolute path without dot segments; a query may follow.
+#[inline]
+fn is_plain_path(raw: &[u8]) -> bool {
+    raw.starts_with(b"/")
+        && raw.get(1) != Some(&b'/')
+        && memchr::memchr_iter(b'.', raw).all(|at| raw[at - 1] != b'/')
+}
+
+/// Appends a URL whose first byte that is not clean stands at `at`, as long as
+/// it needs no percent-encoding: `&`, `'`, `%XX` and one `#` are fine. Tells
+/// what is worth a word; `None`, with `out` half written, for all else.
+fn escape_legal(raw: &[u8], mut at: usize, out: &mut Vec<u8>) -> Option<u8> {
+    let mut copied = 0;
+    let mut notes = 0;
+    loop {
+        match raw[at] {
+            byte @ (b'&' | b'\'') => {
+                if byte == b'&' && is_entity(&raw[at..]) {
+                    notes |= ENTITY;
+                }
+                out.extend_from_slice(&raw[copied..at]);
+                out.extend_from_slice(if byte == b'&' { b"&amp;" } else { b"&apos;" });
+                at += 1;
+                copied = at;
+            }
+            b'%' if url::is_escape(&raw[at..]) => at += 3,
+            b'#' if notes & FRAGMENT == 0 => {
+                notes |= FRAGMENT;
+                at += 1;
+            }
+            _ => return None,
+        }
+        match raw.get(at) {
+            None => break,
+            // Escapes come in runs.
+            Some(&byte) if !CLEAN.contains(byte) => {}
+            Some(_) => match CLEAN.first_not_in(&raw[at..]) {
+                None => break,
+                Some(clean) => at += clean,
+            },
+        }
+    }
+    out.extend_from_slice(&raw[copied..]);
+    Some(notes)
+}
+
+#[cfg(test)]
+mod tests;

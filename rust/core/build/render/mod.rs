@@ -1,0 +1,22 @@
+//! The parts of a `<url>`: each function checks one value and appends its
+//! canonical form to a buffer of the caller. No I/O, and no allocation for
+//! the values that make up a usual catalog.
+
+mod alternate;
+mod block;
+mod expansion;
+mod extension;
+pub mod family;
+pub mod fault;
+mod image;
+pub mod loc;
+mod mapped;
+mod news;
+pub mod plan;
+mod prefix;
+pub mod row;
+mod split;
+mod tail;
+pub mod template;
+mod text;
+mod video;

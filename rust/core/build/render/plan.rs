@@ -1,0 +1,353 @@
+//! Which column gives which field of a `<url>`: the mapping of a run, resolved for one input.
+
+use serde::Serialize;
+
+use crate::build::render::template::Template;
+use crate::build::render::{news, video};
+use crate::config::{Config, Filter};
+use crate::error::{Error, Result};
+use crate::flow::cell::{ColumnKind, Columns};
+
+/// The names under which a field is found when no option names its column.
+const LOC: &[&str] = &["loc", "url", "link", "product_url", "canonical_url"];
+const LASTMOD: &[&str] = &["lastmod", "last_modified", "updated_at", "modified_at"];
+const CHANGEFREQ: &[&str] = &["changefreq"];
+const PRIORITY: &[&str] = &["priority"];
+
+/// Where a field comes from.
+#[derive(Debug, Clone)]
+pub enum From {
+    /// A column, by slot.
+    Slot(usize),
+    /// The same text for all rows.
+    Constant(Vec<u8>),
+}
+
+/// Where loc comes from.
+#[derive(Debug, Clone)]
+pub enum LocFrom {
+    /// A column, by slot.
+    Slot(usize),
+    /// A template and, for each of its columns, the slot.
+    Template(Template, Vec<usize>),
+}
+
+/// A condition on a column.
+#[derive(Debug, Clone)]
+pub struct Condition {
+    /// The column, by slot.
+    pub slot: usize,
+    /// The text to compare with.
+    pub value: Vec<u8>,
+    /// Rows that differ are kept.
+    pub negate: bool,
+}
+
+/// What a renderer does with the rows of one input.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    /// For each slot the column's index in the input.
+    pub columns: Vec<usize>,
+    /// For each slot the column's name.
+    pub names: Vec<String>,
+    /// How many columns the input has: rows of CSV with another number are ragged.
+    pub width: usize,
+    /// The address.
+    pub loc: LocFrom,
+    /// The last change.
+    pub lastmod: Option<From>,
+    /// The change frequency.
+    pub changefreq: Option<From>,
+    /// The priority.
+    pub priority: Option<From>,
+    /// The columns of images, by slot.
+    pub images: Vec<usize>,
+    /// What stands between the images of a cell.
+    pub image_separator: Option<Vec<u8>>,
+    /// What the set is split by.
+    pub split: Option<Split>,
+    /// Any of images, alternates, video and news.
+    pub extended: bool,
+    /// Where alternates come from.
+    pub alternates: Option<Alternates>,
+    /// Where videos come from.
+    pub video: Option<Mapped>,
+    /// Where news come from.
+    pub news: Option<Mapped>,
+    /// Which rows to keep.
+    pub filters: Vec<Condition>,
+}
+
+/// What was mapped to what, for the summary.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Chosen {
+    /// The field.
+    pub field: &'static str,
+    /// The column, the template, or `=` and the constant.
+    pub from: String,
+    /// No option named it: it was found by its name.
+    pub found: bool,
+}
+
+/// What the set is split by.
+#[derive(Debug, Clone, Copy)]
+pub enum Split {
+    /// The host of loc.
+    Host,
+    /// A column, by slot.
+    Slot(usize),
+}
+
+/// Where alternates come from.
+#[derive(Debug, Clone, Default)]
+pub struct Alternates {
+    /// Languages and their columns, by slot.
+    pub columns: Vec<(Vec<u8>, usize)>,
+    /// Columns of maps or of lists of structs, by slot.
+    pub whole: Vec<usize>,
+    /// The language of loc.
+    pub lang: Option<Vec<u8>>,
+    /// The language whose pages are for all others too.
+    pub x_default: Option<Vec<u8>>,
+    /// Each alternate becomes an entry of its own.
+    pub rows: bool,
+    /// The column of the key that the languages of a page share, by slot, and their language.
+    pub family: Option<(usize, From)>,
+}
+
+/// Where the tags of an extension come from.
+#[derive(Debug, Clone)]
+pub enum Mapped {
+    /// For each tag by its place in the list of tags.
+    Tags(Vec<Option<From>>),
+    /// A column of structs, or of lists of structs, by slot.
+    Whole(usize),
+}
+
+pub(crate) struct Resolver<'a> {
+    columns: &'a Columns,
+    pub(crate) plan: Plan,
+    chosen: Vec<Chosen>,
+}
+
+impl Plan {
+    /// Resolves the mapping for an input with these columns.
+    ///
+    /// # Errors
+    /// `column.missing`, `column.ambiguous`, `column.type`, with the option that helps.
+    pub fn new(config: &Config, columns: &Columns) -> Result<(Plan, Vec<Chosen>)> {
+        let mapping = &config.mapping;
+        let plan = Plan {
+            columns: Vec::new(),
+            names: Vec::new(),
+            width: columns.names.len(),
+            loc: LocFrom::Slot(0),
+            lastmod: None,
+            changefreq: None,
+            priority: None,
+            images: Vec::new(),
+            image_separator: mapping
+                .image_separator
+                .clone()
+                .filter(|text| !text.is_empty())
+                .map(String::into_bytes),
+            split: None,
+            extended: false,
+            alternates: None,
+            video: None,
+            news: None,
+            filters: Vec::new(),
+        };
+        let mut resolver = Resolver { columns, plan, chosen: Vec::new() };
+        resolver.loc(mapping.loc.as_deref(), mapping.loc_template.as_deref())?;
+        resolver.plan.lastmod = resolver.field("lastmod", LASTMOD, mapping.lastmod.as_deref())?;
+        resolver.plan.changefreq =
+            resolver.field("changefreq", CHANGEFREQ, mapping.changefreq.as_deref())?;
+        resolver.plan.priority =
+            resolver.field("priority", PRIORITY, mapping.priority.as_deref())?;
+        resolver.images(&mapping.image)?;
+        resolver.alternates(mapping)?;
+        resolver.plan.video = resolver.mapped("video", video::TAGS, &mapping.video)?;
+        resolver.plan.news = resolver.mapped("news", news::TAGS, &mapping.news)?;
+        resolver.plan.split = match config.split_by.as_deref() {
+            None => None,
+            Some("@host") => Some(Split::Host),
+            Some(column) => Some(Split::Slot(resolver.slot("split_by", column)?)),
+        };
+        let plan = &mut resolver.plan;
+        plan.extended = !plan.images.is_empty()
+            || plan.alternates.is_some()
+            || plan.video.is_some()
+            || plan.news.is_some();
+        for filter in &config.filters {
+            resolver.filter(filter)?;
+        }
+        Ok((resolver.plan, resolver.chosen))
+    }
+}
+
+/// A name as it is compared: `Product URL`, `product-url` and ` PRODUCT_URL` are `product_url`.
+fn plain_name(name: &str) -> String {
+    let words = name.split(|c: char| c.is_whitespace() || matches!(c, '-' | '_'));
+    let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
+    words.join("_").to_lowercase()
+}
+
+impl Resolver<'_> {
+    fn loc(&mut self, named: Option<&str>, template: Option<&str>) -> Result<()> {
+        if let Some(text) = template {
+            if named.is_some() {
+                return Err(Error::config("config.loc", "give loc or loc_template, not both"));
+            }
+            let template = Template::parse(text)?;
+            let slots = template
+                .columns()
+                .map(|name| self.slot("loc_template", name))
+                .collect::<Result<_>>()?;
+            self.plan.loc = LocFrom::Template(template, slots);
+            self.choose("loc", text, false);
+            return Ok(());
+        }
+        match self.field("loc", LOC, named)? {
+            Some(From::Slot(slot)) => self.plan.loc = LocFrom::Slot(slot),
+            Some(From::Constant(_)) => {
+                return Err(Error::config("config.loc", "loc cannot be a constant; name a column"));
+            }
+            None => {
+                let first = self.columns.names.first().map(|name| name.to_ascii_lowercase());
+                if first.is_some_and(|name| name.starts_with("http") && name.contains("://")) {
+                    return Err(Error::config(
+                        "column.missing",
+                        "the first row is no header but a URL; if the file is a list of URLs, one \
+                         a line, say so (--format lines), else put the names of its columns first",
+                    ));
+                }
+                return Err(Error::config(
+                    "column.missing",
+                    format!(
+                        "no column is named {}; name the one with the URL (--loc COLUMN, or \
+                         --loc-template 'https://…/{{slug}}'); there are: {}",
+                        LOC.join(", "),
+                        self.listed()
+                    ),
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    fn field(
+        &mut self,
+        field: &'static str,
+        names: &[&str],
+        named: Option<&str>,
+    ) -> Result<Option<From>> {
+        if let Some(constant) = named.and_then(|name| name.strip_prefix('=')) {
+            self.choose(field, &format!("={constant}"), false);
+            return Ok(Some(From::Constant(constant.as_bytes().to_vec())));
+        }
+        if let Some(name) = named {
+            let slot = self.slot(field, name)?;
+            self.choose(field, name, false);
+            return Ok(Some(From::Slot(slot)));
+        }
+        let found: Vec<&String> = (self.columns.names.iter())
+            .filter(|column| names.contains(&&*plain_name(column)))
+            .collect();
+        match found[..] {
+            [] => Ok(None),
+            [name] => {
+                let name = name.clone();
+                let slot = self.slot(field, &name)?;
+                self.choose(field, &name, true);
+                Ok(Some(From::Slot(slot)))
+            }
+            _ => {
+                let list: Vec<String> = found.iter().map(|name| format!("{name:?}")).collect();
+                Err(Error::config(
+                    "column.ambiguous",
+                    format!(
+                        "{} could each be {field}; say which (--{field} COLUMN)",
+                        list.join(" and ")
+                    ),
+                ))
+            }
+        }
+    }
+
+    fn filter(&mut self, filter: &Filter) -> Result<()> {
+        let slot = self.slot("where", &filter.column)?;
+        let value = filter.value.clone().into_bytes();
+        self.plan.filters.push(Condition { slot, value, negate: filter.negate });
+        Ok(())
+    }
+
+    /// The slot of a column of plain values.
+    pub(crate) fn slot(&mut self, option: &str, name: &str) -> Result<usize> {
+        let slot = self.any_slot(option, name)?;
+        if self.columns.kinds.get(self.plan.columns[slot]) == Some(&ColumnKind::Nested) {
+            return Err(Error::config(
+                "column.type",
+                format!(
+                    "--{}: column {name:?} holds lists or structs; choose one of plain values",
+                    option.replace('_', "-")
+                ),
+            ));
+        }
+        Ok(slot)
+    }
+
+    /// The slot of a column; a column that two fields use has one slot.
+    pub(crate) fn any_slot(&mut self, option: &str, name: &str) -> Result<usize> {
+        let mut places =
+            (self.columns.names.iter().enumerate()).filter(|(_, column)| *column == name);
+        let Some((column, _)) = places.next() else {
+            return Err(Error::config(
+                "column.missing",
+                format!(
+                    "--{}: there is no column {name:?}; there are: {}",
+                    option.replace('_', "-"),
+                    self.listed()
+                ),
+            ));
+        };
+        if places.next().is_some() {
+            return Err(Error::config(
+                "column.ambiguous",
+                format!(
+                    "--{}: {name:?} is the name of two columns; rename one",
+                    option.replace('_', "-")
+                ),
+            ));
+        }
+        if matches!(self.columns.kinds.get(column), Some(ColumnKind::Other)) {
+            return Err(Error::config(
+                "column.type",
+                format!(
+                    "--{}: column {name:?} holds neither text nor numbers nor times; cast it first",
+                    option.replace('_', "-")
+                ),
+            ));
+        }
+        if let Some(slot) = self.plan.columns.iter().position(|&c| c == column) {
+            return Ok(slot);
+        }
+        self.plan.columns.push(column);
+        self.plan.names.push(name.to_owned());
+        Ok(self.plan.columns.len() - 1)
+    }
+
+    pub(crate) fn choose(&mut self, field: &'static str, from: &str, found: bool) {
+        self.chosen.push(Chosen { field, from: from.to_owned(), found });
+    }
+
+    /// The columns for a message, not more than a person reads.
+    fn listed(&self) -> String {
+        let names = &self.columns.names;
+        let mut list: Vec<String> = names.iter().take(30).map(|name| format!("{name:?}")).collect();
+        if names.len() > 30 {
+            list.push(format!("and {} more", names.len() - 30));
+        }
+        if list.is_empty() { "none".into() } else { list.join(", ") }
+    }
+}

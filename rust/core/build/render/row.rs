@@ -1,0 +1,592 @@
+//! A row to one `<url>`.
+
+use std::hash::Hasher;
+use std::mem::take;
+use std::ops::Range;
+
+use jiff::tz::TimeZone;
+use siphasher::sip128::{Hasher128, SipHasher13};
+
+use crate::UNCHECKED;
+use crate::build::render::alternate::Links;
+use crate::build::render::block::Blocks;
+use crate::build::render::image::Images;
+use crate::build::render::loc::{Folder, Hosts, LocFault, LocRules, Site};
+use crate::build::render::news;
+use crate::build::render::plan::{From, LocFrom, Mapped, Plan};
+use crate::build::render::tail::Tail;
+use crate::build::render::video;
+use crate::build::unique;
+use crate::build::variants::Rate;
+use crate::config::{Config, Epoch, Layout, NewsOld, OnBadField, Output};
+use crate::error::{Error, Result};
+use crate::flow::cell::{Cell, Row};
+use crate::flow::chunk::{Chunk, Entry, NO_LASTMOD, REJECT_VALUE, Reject};
+use crate::sitemap::changefreq;
+use crate::sitemap::characters::trim;
+use crate::sitemap::date::{Lastmod, Order, canonical, local_to_instant};
+use crate::sitemap::namespaces;
+use crate::sitemap::placeholder;
+use crate::sitemap::priority;
+
+/// What all renderers of a run share.
+pub struct Rules {
+    pub(crate) loc: LocRules,
+    /// for images, alternates and videos: any host
+    pub(crate) any: LocRules,
+    zone: Option<TimeZone>,
+    epoch: Option<Epoch>,
+    pub(crate) omit: bool,
+    text: bool,
+    pub(crate) max_bytes: u64,
+    pub(crate) news_old: NewsOld,
+    pub(crate) now: i64,
+    /// the key of the hashes of families
+    pub(crate) family_key: (u64, u64),
+    /// the key of the loc hashes, where they are wanted
+    pub(crate) key: Option<(u64, u64)>,
+    /// which locs are looked at for others that are nearly the same
+    pub(crate) rate: Rate,
+    /// locs are hashed for the stable layout
+    pub(crate) borders: bool,
+}
+
+/// Whether a lastmod is a number that may count from 1970; a year alone is none.
+fn is_count(cell: &Cell<'_>) -> bool {
+    match *cell {
+        Cell::Int(_) | Cell::UInt(_) | Cell::Float(_) => true,
+        Cell::Text(text) => {
+            let text = text.trim_ascii();
+            (9..=14).contains(&text.len()) && text.iter().all(u8::is_ascii_digit)
+        }
+        _ => false,
+    }
+}
+
+impl Rules {
+    /// Checks the parts of the configuration that rule rows. With `key`, locs are hashed by it.
+    pub fn new(config: &Config, key: Option<(u64, u64)>) -> Result<Rules> {
+        let site = Site::parse(&config.site)?;
+        let hosts = match config.hosts.as_str() {
+            "same" => Hosts::Same,
+            "any" => Hosts::Any,
+            list => Hosts::List(list.split(',').map(|host| host.trim().to_owned()).collect()),
+        };
+        let folder = config.sitemap_url.as_deref().map(Folder::parse).transpose()?;
+        let any = LocRules::new(site.clone(), Hosts::Any, config.strict_urls, MAX_CHARS, None)?
+            .joining(config.relative_urls);
+        let loc = LocRules::new(site, hosts, config.strict_urls, config.max_loc as usize, folder)?
+            .joining(config.relative_urls);
+        let zone = config.timezone.as_deref().map(|name| {
+            TimeZone::get(name).map_err(|_| {
+                Error::config(
+                    "config.timezone",
+                    format!("{name:?} is no time zone; write one such as Europe/Berlin or UTC"),
+                )
+            })
+        });
+        Ok(Rules {
+            loc,
+            any,
+            zone: zone.transpose()?,
+            epoch: config.lastmod_epoch,
+            omit: config.on_bad_field == OnBadField::Omit,
+            text: config.output == Output::Text,
+            max_bytes: config.max_bytes,
+            news_old: config.mapping.news_old,
+            now: config.mapping.now,
+            family_key: unique::random_key(),
+            rate: Rate::default(),
+            key,
+            borders: config.layout == Layout::Stable,
+        })
+    }
+
+    #[inline]
+    pub(crate) fn lastmod(&self, cell: &Cell<'_>) -> Option<Lastmod> {
+        match *cell {
+            Cell::Text(text) => match self.epoch {
+                Some(_) => {
+                    let digits = std::str::from_utf8(text).ok()?.trim();
+                    self.since_epoch(digits.parse().ok()?)
+                }
+                None => Lastmod::parse(text, self.zone.as_ref()),
+            },
+            Cell::Date(days) => Lastmod::from_days(days),
+            Cell::Instant(seconds) => Lastmod::from_seconds(seconds),
+            Cell::Local(seconds) => match &self.zone {
+                Some(zone) => Lastmod::from_seconds(local_to_instant(seconds, zone)?),
+                None => Lastmod::from_seconds(seconds),
+            },
+            Cell::Int(n) => self.since_epoch(n),
+            Cell::UInt(n) => self.since_epoch(n.try_into().ok()?),
+            // what pandas makes of integers with gaps
+            Cell::Float(n) if n.fract() == 0.0 && n.abs() < 9e15 => self.since_epoch(n as i64),
+            _ => None,
+        }
+    }
+
+    fn since_epoch(&self, n: i64) -> Option<Lastmod> {
+        match self.epoch? {
+            Epoch::Seconds => Lastmod::from_seconds(n),
+            Epoch::Milliseconds => Lastmod::from_seconds(n.div_euclid(1_000)),
+        }
+    }
+}
+
+/// Checks a constant of the mapping as a row's value would be.
+pub fn check_constants(rules: &Rules, plan: &Plan) -> Result<()> {
+    let wrong = |field: &str, value: &[u8], what: &str| {
+        let value = String::from_utf8_lossy(value).into_owned();
+        Err(Error::config("config.constant", format!("{field}: {value:?} {what}")))
+    };
+    if let Some(From::Constant(value)) = &plan.lastmod
+        && rules.lastmod(&Cell::Text(value)).is_none()
+    {
+        return wrong("lastmod", value, LASTMOD_WRONG);
+    }
+    if let Some(From::Constant(value)) = &plan.changefreq
+        && changefreq::parse(value).is_none()
+    {
+        return wrong("changefreq", value, CHANGEFREQ_WRONG);
+    }
+    if let Some(From::Constant(value)) = &plan.priority
+        && priority::from_text(value).is_none()
+    {
+        return wrong("priority", value, PRIORITY_WRONG);
+    }
+    if let Some(Mapped::Tags(tags)) = &plan.video {
+        for tag in video::URLS {
+            if let Some(From::Constant(value)) = &tags[tag]
+                && !trim(value).is_empty()
+                && let Err(fault) = rules.any.encode(value, &mut Vec::new())
+            {
+                let field = video::TAGS[tag].replacen('.', ":", 1);
+                return wrong(&field, value, fault.message());
+            }
+        }
+    }
+    Ok(())
+}
+
+/// How an element begins.
+pub(crate) const OPEN: &[u8] = b"<url><loc>";
+/// How it ends.
+const CLOSE: &[u8; 7] = b"</url>\n";
+
+/// Characters of a percent-encoded URL that crawlers take (PROTOCOL section 1).
+const MAX_CHARS: usize = 2_047;
+
+const LASTMOD_WRONG: &str =
+    "is no date that can be written (2026-11-20, or with a time); a bare year or month is none";
+const LASTMOD_INTEGER: &str =
+    "is a number; if it counts from 1970, name the unit (--lastmod-epoch seconds, or milliseconds)";
+const CHANGEFREQ_WRONG: &str = "is none of always, hourly, daily, weekly, monthly, yearly, never";
+const PRIORITY_WRONG: &str = "is no number from 0.0 to 1.0";
+
+/// Takes a chunk that is full while its batch goes on; false where no more are wanted.
+pub type Outlet<'o> = dyn FnMut(Chunk) -> bool + 'o;
+
+/// Renders the rows of one input.
+pub struct Renderer<'r> {
+    pub(crate) rules: &'r Rules,
+    pub(crate) plan: &'r Plan,
+    outlet: Option<&'r mut Outlet<'r>>,
+    pub(crate) value: Vec<u8>,
+    pub(crate) encoded: Vec<u8>,
+    /// what a template is filled with
+    values: Vec<Vec<u8>>,
+    pub(crate) images: Images,
+    pub(crate) links: Links,
+    pub(crate) video: Blocks,
+    pub(crate) news: Blocks,
+}
+
+/// What became of a row that is not rejected.
+pub(crate) struct Element {
+    /// As [`Entry::newest`] has it.
+    pub newest: Order,
+    pub namespaces: u8,
+    /// Where the loc stands in the chunk.
+    pub loc: Range<usize>,
+    /// Nothing is to be written: its news are too old.
+    pub old: bool,
+}
+
+impl<'r> Renderer<'r> {
+    /// A renderer; one a thread.
+    pub fn new(rules: &'r Rules, plan: &'r Plan) -> Renderer<'r> {
+        Renderer {
+            rules,
+            plan,
+            outlet: None,
+            value: Vec::new(),
+            encoded: Vec::new(),
+            values: Vec::new(),
+            images: Images::default(),
+            links: Links::default(),
+            video: Blocks::new("video", video::TAGS),
+            news: Blocks::new("news", news::TAGS),
+        }
+    }
+
+    /// The same; chunks that are full go to `outlet`. Without one a batch becomes one chunk,
+    /// whatever its size.
+    pub fn with_outlet(self, outlet: &'r mut Outlet<'r>) -> Renderer<'r> {
+        Renderer { outlet: Some(outlet), ..self }
+    }
+
+    /// Hands the chunk on if it is full; false where no more are wanted. To be called after each
+    /// row.
+    #[inline]
+    pub fn hand_on(&mut self, chunk: &mut Chunk) -> bool {
+        !chunk.is_full() || self.hand_on_full(chunk)
+    }
+
+    #[cold]
+    fn hand_on_full(&mut self, chunk: &mut Chunk) -> bool {
+        match &mut self.outlet {
+            Some(outlet) => outlet(chunk.take_full()),
+            None => true,
+        }
+    }
+
+    /// Appends what the row becomes: an entry, a reject, or a count.
+    #[inline]
+    pub fn render(&mut self, row: &impl Row, number: u32, chunk: &mut Chunk) {
+        chunk.rows += 1;
+        for filter in &self.plan.filters {
+            if row.cell(filter.slot, &mut self.value).is(&filter.value) == filter.negate {
+                chunk.filtered += 1;
+                return;
+            }
+        }
+        let start = chunk.bytes.len();
+        match self.url(row, chunk) {
+            Ok(element) if element.old => {
+                chunk.end_row(false);
+                chunk.note("news.dropped");
+                chunk.end_row(true);
+                chunk.bytes.truncate(start);
+                self.forget(chunk);
+                chunk.filtered += 1;
+            }
+            Ok(element) => {
+                let len = chunk.bytes.len() - start;
+                let frame =
+                    if self.rules.text { 0 } else { namespaces::length(element.namespaces) };
+                if frame + len as u64 > self.rules.max_bytes {
+                    chunk.end_row(false);
+                    chunk.bytes.truncate(start);
+                    self.forget(chunk);
+                    chunk.rejects.push(Reject {
+                        row: number,
+                        column: None,
+                        code: "url.too_large",
+                        message: "the row alone is larger than a sitemap file may be".into(),
+                        value: Vec::new(),
+                    });
+                    return;
+                }
+                chunk.end_row(true);
+                let loc = &chunk.bytes[element.loc.clone()];
+                let (rules, scratch) = (self.rules, &mut self.encoded);
+                if let Some(sample) = rules.rate.sample(rules.family_key, loc, scratch) {
+                    chunk.samples.push(sample);
+                }
+                let Element { newest, namespaces, .. } = element;
+                // not by a variable: what is also lent further down goes over the stack (6 ns)
+                chunk.entries.push(Entry { len: len as u32, row: number, newest, namespaces });
+                if let Some(split) = self.plan.split {
+                    self.split(split, row, &element, chunk);
+                }
+                if self.plan.alternates.as_ref().is_some_and(|from| from.rows) {
+                    self.expand(start, &element, chunk);
+                }
+            }
+            Err(mut reject) => {
+                chunk.end_row(false);
+                chunk.bytes.truncate(start);
+                self.forget(chunk);
+                reject.row = number;
+                chunk.rejects.push(*reject);
+            }
+        }
+    }
+
+    /// Takes back what was told of an element that is not written.
+    fn forget(&self, chunk: &mut Chunk) {
+        chunk.keys.truncate(chunk.entries.len());
+        chunk.borders.truncate(chunk.entries.len());
+        chunk.members.truncate(chunk.entries.len());
+    }
+
+    /// Appends the element.
+    #[inline]
+    fn url(
+        &mut self,
+        row: &impl Row,
+        chunk: &mut Chunk,
+    ) -> std::result::Result<Element, Box<Reject>> {
+        let start = chunk.bytes.len();
+        let mut element = Element { newest: NO_LASTMOD, namespaces: 0, loc: 0..0, old: false };
+        if self.rules.text {
+            self.loc(row, chunk)?;
+            element.loc = start..chunk.bytes.len();
+            chunk.bytes.push(b'\n');
+            return Ok(element);
+        }
+        chunk.bytes.extend_from_slice(OPEN);
+        self.loc(row, chunk)?;
+        element.loc = start + OPEN.len()..chunk.bytes.len();
+        let mut tail = Tail::new(take(&mut chunk.bytes));
+        let newest = self.fields(row, chunk, &mut tail);
+        chunk.bytes = tail.into_bytes();
+        element.newest = newest?;
+        if self.plan.extended {
+            self.extend(row, start, &mut element, chunk)?;
+            chunk.bytes.extend_from_slice(CLOSE);
+        }
+        Ok(element)
+    }
+
+    #[inline]
+    fn loc(&mut self, row: &impl Row, chunk: &mut Chunk) -> std::result::Result<(), Box<Reject>> {
+        let start = chunk.bytes.len();
+        let Renderer { rules, plan, value, encoded, values, .. } = self;
+        let (raw, column): (&[u8], _) = match &plan.loc {
+            LocFrom::Slot(slot) => {
+                let cell = row.cell(*slot, value);
+                match cell {
+                    Cell::Text(text) => (text, Some(*slot)),
+                    Cell::Null => (b"", Some(*slot)),
+                    other => {
+                        let mut text = Vec::new();
+                        other.write(&mut text);
+                        return Err(bad_loc(LocFault::Relative, &text, Some(&plan.names[*slot])));
+                    }
+                }
+            }
+            LocFrom::Template(template, slots) => {
+                values.resize_with(slots.len(), Vec::new);
+                for (text, &slot) in values.iter_mut().zip(slots) {
+                    text.clear();
+                    row.cell(slot, encoded).write(text);
+                    if placeholder::is_value(trim(text)) {
+                        return Err(bad_loc(LocFault::Placeholder, text, Some(&plan.names[slot])));
+                    }
+                }
+                value.clear();
+                if !template.write(|i| values.get(i).map(Vec::as_slice), value) {
+                    let empty = values.iter().position(|text| trim(text).is_empty());
+                    let name = empty.map(|i| plan.names[slots[i]].as_str());
+                    return Err(bad_loc(LocFault::Empty, b"", name));
+                }
+                (value, None)
+            }
+        };
+        let written = if rules.text {
+            let info = rules.loc.encode(raw, encoded);
+            if info.is_ok() {
+                chunk.bytes.extend_from_slice(encoded);
+            }
+            info
+        } else {
+            rules.loc.write(raw, encoded, &mut chunk.bytes)
+        };
+        let info = written
+            .map_err(|fault| bad_loc(fault, raw, column.map(|slot| plan.names[slot].as_str())))?;
+        if info.any() {
+            info.notes().for_each(|code| chunk.note(code));
+        }
+        if let Some(key) = rules.key {
+            let hash = hash(key, &chunk.bytes[start..]);
+            chunk.keys.push(hash);
+        }
+        if rules.borders {
+            let border = border(&chunk.bytes[start..]);
+            chunk.borders.push(border);
+        }
+        Ok(())
+    }
+
+    /// What follows the loc; tells the lastmod.
+    #[inline]
+    fn fields(
+        &mut self,
+        row: &impl Row,
+        chunk: &mut Chunk,
+        tail: &mut Tail,
+    ) -> std::result::Result<Order, Box<Reject>> {
+        tail.push(b"</loc>");
+        let newest = self.lastmod(row, chunk, tail)?;
+        self.changefreq(row, chunk, tail)?;
+        self.priority(row, chunk, tail)?;
+        if !self.plan.extended {
+            tail.push(CLOSE);
+        }
+        Ok(newest)
+    }
+
+    #[inline]
+    fn lastmod(
+        &mut self,
+        row: &impl Row,
+        chunk: &mut Chunk,
+        tail: &mut Tail,
+    ) -> std::result::Result<Order, Box<Reject>> {
+        let Some(from) = &self.plan.lastmod else { return Ok(NO_LASTMOD) };
+        let cell = cell(from, row, &mut self.value);
+        if let Cell::Null = cell {
+            return Ok(NO_LASTMOD);
+        }
+        let before = tail.end();
+        tail.push(b"<lastmod>");
+        // written where it stays: to read what was just written in other pieces takes 5 ns
+        let written = tail.fill(|text: &mut [u8; 20]| {
+            let short = match cell {
+                Cell::Text(raw) if UNCHECKED && raw.len() <= text.len() => {
+                    text[..raw.len()].copy_from_slice(raw);
+                    Some((raw.len(), 0))
+                }
+                Cell::Text(raw) if self.rules.epoch.is_none() => {
+                    canonical(raw, self.rules.zone.is_none(), text)
+                }
+                Cell::Instant(seconds) => Some(Lastmod::from_seconds(seconds)?.text(text)),
+                _ => None,
+            };
+            short.or_else(|| Some(self.rules.lastmod(&cell)?.text(text)))
+        });
+        match written {
+            Some(order) => {
+                tail.push(b"</lastmod>");
+                Ok(order)
+            }
+            None => {
+                tail.cut(before);
+                let counts = self.rules.epoch.is_none() && is_count(&cell);
+                let what = if counts { LASTMOD_INTEGER } else { LASTMOD_WRONG };
+                let what = ("lastmod.invalid", what);
+                bad_field(self.rules, self.plan, what, from, &cell, chunk).map(|()| NO_LASTMOD)
+            }
+        }
+    }
+
+    #[inline]
+    fn changefreq(
+        &mut self,
+        row: &impl Row,
+        chunk: &mut Chunk,
+        tail: &mut Tail,
+    ) -> std::result::Result<(), Box<Reject>> {
+        let Some(from) = &self.plan.changefreq else { return Ok(()) };
+        let cell = cell(from, row, &mut self.value);
+        let known = match cell {
+            Cell::Null => return Ok(()),
+            Cell::Text(text) => changefreq::parse(text),
+            _ => None,
+        };
+        match known {
+            Some(value) => {
+                tail.push(b"<changefreq>");
+                tail.push_text(value.as_bytes());
+                tail.push(b"</changefreq>");
+                Ok(())
+            }
+            None => {
+                let what = ("changefreq.invalid", CHANGEFREQ_WRONG);
+                bad_field(self.rules, self.plan, what, from, &cell, chunk)
+            }
+        }
+    }
+
+    #[inline]
+    fn priority(
+        &mut self,
+        row: &impl Row,
+        chunk: &mut Chunk,
+        tail: &mut Tail,
+    ) -> std::result::Result<(), Box<Reject>> {
+        let Some(from) = &self.plan.priority else { return Ok(()) };
+        let cell = cell(from, row, &mut self.value);
+        let written = match cell {
+            Cell::Null => return Ok(()),
+            Cell::Text(&[whole, point, tenths]) if UNCHECKED => Some([whole, point, tenths]),
+            Cell::Text(&[b'0', b'.', tenths @ b'0'..=b'9']) => Some([b'0', b'.', tenths]),
+            Cell::Text(text) => priority::from_text(text),
+            Cell::Int(n) => priority::from_int(n),
+            Cell::UInt(n) => i64::try_from(n).ok().and_then(priority::from_int),
+            Cell::Float32(n) => priority::from_f32(n),
+            Cell::Float(n) => priority::from_f64(n),
+            Cell::Decimal(n, scale) => priority::from_decimal(n, scale),
+            _ => None,
+        };
+        if let Some(text) = written {
+            tail.push(b"<priority>");
+            tail.push(&text);
+            tail.push(b"</priority>");
+            return Ok(());
+        }
+        let what = ("priority.invalid", PRIORITY_WRONG);
+        bad_field(self.rules, self.plan, what, from, &cell, chunk)
+    }
+}
+
+/// A hash that is the same in every run.
+#[inline]
+pub(crate) fn border(bytes: &[u8]) -> u64 {
+    let mut hasher = siphasher::sip::SipHasher13::new_with_keys(0, 0);
+    hasher.write(bytes);
+    hasher.finish()
+}
+
+/// A hash that nobody can foresee.
+#[inline]
+pub(crate) fn hash((k0, k1): (u64, u64), bytes: &[u8]) -> u128 {
+    let mut hasher = SipHasher13::new_with_keys(k0, k1);
+    hasher.write(bytes);
+    hasher.finish128().as_u128()
+}
+
+#[inline]
+pub(crate) fn cell<'a>(from: &'a From, row: &'a impl Row, scratch: &'a mut Vec<u8>) -> Cell<'a> {
+    match from {
+        From::Slot(slot) => row.cell(*slot, scratch),
+        From::Constant(text) => Cell::Text(text),
+    }
+}
+
+#[cold]
+fn bad_loc(fault: LocFault, value: &[u8], column: Option<&str>) -> Box<Reject> {
+    Box::new(Reject {
+        row: 0,
+        column: column.map(str::to_owned),
+        code: fault.code(),
+        message: fault.message().into(),
+        value: value[..value.len().min(REJECT_VALUE)].to_vec(),
+    })
+}
+
+/// Leaves the field out and counts it, or rejects the row, as the policy says.
+#[cold]
+fn bad_field(
+    rules: &Rules,
+    plan: &Plan,
+    (code, message): (&'static str, &'static str),
+    from: &From,
+    cell: &Cell<'_>,
+    chunk: &mut Chunk,
+) -> std::result::Result<(), Box<Reject>> {
+    if rules.omit {
+        chunk.note(code);
+        return Ok(());
+    }
+    let mut value = Vec::new();
+    cell.write(&mut value);
+    value.truncate(REJECT_VALUE);
+    let column = match from {
+        From::Slot(slot) => Some(plan.names[*slot].clone()),
+        From::Constant(_) => None,
+    };
+    Err(Box::new(Reject { row: 0, column, code, message: message.into(), value }))
+}

@@ -1,0 +1,345 @@
+//! Elements to shards by count and bytes. Pure: no I/O, and "fits" is answered before an element
+//! is taken.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::build::shard::spill::Segment;
+use crate::error::Result;
+use crate::flow::chunk::{Chunk, NO_LASTMOD};
+use crate::flow::room::{Charge, Room};
+use crate::sitemap::date::Order;
+use crate::sitemap::namespaces;
+
+/// Articles in one sitemap at most (PROTOCOL section 2, *News*).
+pub const MAX_NEWS: u32 = 1_000;
+
+/// What a shard may hold.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// URLs at most.
+    pub urls: u32,
+    /// Uncompressed bytes at most, header and footer included.
+    pub bytes: u64,
+    /// A text sitemap: nothing stands around its lines.
+    pub text: bool,
+}
+
+impl Limits {
+    /// Bytes of header and footer.
+    pub fn frame(&self, namespaces: u8) -> u64 {
+        if self.text { 0 } else { namespaces::length(namespaces) }
+    }
+}
+
+/// Elements that stand next to each other.
+pub enum Piece {
+    /// In a chunk.
+    Chunk(Arc<Chunk>, Range<usize>),
+    /// In the spill file.
+    Spilled(Segment),
+}
+
+impl Piece {
+    /// Bytes that are in no chunk.
+    pub fn of(bytes: Vec<u8>) -> Piece {
+        let all = 0..bytes.len();
+        let mut chunk = Chunk::default();
+        chunk.bytes = bytes;
+        Piece::Chunk(Arc::new(chunk), all)
+    }
+
+    /// The bytes of the elements; a piece that was spilled has none until it is loaded.
+    pub fn as_bytes(&self) -> &[u8] {
+        match self {
+            Piece::Chunk(chunk, bytes) => &chunk.bytes[bytes.clone()],
+            Piece::Spilled(_) => &[],
+        }
+    }
+
+    /// How many bytes the elements have.
+    pub fn length(&self) -> usize {
+        match self {
+            Piece::Chunk(_, bytes) => bytes.len(),
+            Piece::Spilled(segment) => segment.length(),
+        }
+    }
+
+    /// The first bytes, and those behind them.
+    pub fn split(self, at: usize) -> (Piece, Piece) {
+        match self {
+            Piece::Chunk(chunk, bytes) => {
+                let middle = bytes.start + at;
+                let head = Piece::Chunk(chunk.clone(), bytes.start..middle);
+                (head, Piece::Chunk(chunk, middle..bytes.end))
+            }
+            Piece::Spilled(segment) => {
+                let (head, tail) = segment.split(at);
+                (Piece::Spilled(head), Piece::Spilled(tail))
+            }
+        }
+    }
+}
+
+/// Which of the sets that a build is split into.
+#[derive(Debug)]
+pub struct Set {
+    /// Its place among the sets.
+    pub number: usize,
+    /// What the names of its files begin with, without the number: safe, and no other set's.
+    pub stem: String,
+    /// The host of its URLs, if it is split by hosts.
+    pub host: Option<String>,
+}
+
+/// A shard that is complete.
+pub struct Shard {
+    /// Counts from 1 in the order of the rows.
+    pub number: u64,
+    /// Its elements.
+    pub pieces: Vec<Piece>,
+    /// How many there are.
+    pub urls: u32,
+    /// Their bytes, with header and footer.
+    pub bytes: u64,
+    /// The namespaces they use.
+    pub namespaces: u8,
+    /// The newest lastmod, as [`crate::flow::chunk::Entry::newest`] has it.
+    pub newest: Order,
+    /// The hash of its last row's loc, under the stable layout.
+    pub border: Option<u64>,
+    /// The set that it belongs to, if the build is split.
+    pub set: Option<Arc<Set>>,
+    /// Where its bytes are counted, and the count of those that are to be loaded.
+    pub charge: Option<(Room, Charge)>,
+}
+
+impl Shard {
+    /// Brings back what was spilled.
+    pub fn load(&mut self) -> Result<()> {
+        for piece in &mut self.pieces {
+            if let Piece::Spilled(segment) = piece {
+                let loaded = Piece::of(segment.read()?);
+                if let (Some((room, _)), Piece::Chunk(chunk, _)) = (&self.charge, &loaded) {
+                    chunk.charge(room);
+                }
+                *piece = loaded;
+            }
+        }
+        self.charge = None;
+        Ok(())
+    }
+
+    /// Counts its bytes in `room` as long as each of them is in memory; those that are spilled
+    /// count as if they were.
+    pub fn charge(&mut self, room: &Room) {
+        let mut spilled = 0;
+        for piece in &self.pieces {
+            match piece {
+                Piece::Chunk(chunk, _) => chunk.charge(room),
+                Piece::Spilled(segment) => spilled += segment.length(),
+            }
+        }
+        self.charge = Some((room.clone(), room.charge(spilled)));
+    }
+}
+
+/// Fills shards.
+pub struct Packer {
+    limits: Limits,
+    open: Shard,
+    /// bytes of the elements alone
+    body: u64,
+    /// how many of them are news
+    news: u32,
+}
+
+impl Packer {
+    /// A packer whose first shard has number 1.
+    pub fn new(limits: Limits) -> Packer {
+        Packer { limits, open: Packer::empty(1), body: 0, news: 0 }
+    }
+
+    fn empty(number: u64) -> Shard {
+        Shard {
+            number,
+            pieces: Vec::new(),
+            urls: 0,
+            bytes: 0,
+            namespaces: 0,
+            newest: NO_LASTMOD,
+            set: None,
+            border: None,
+            charge: None,
+        }
+    }
+
+    /// Takes the elements of a chunk; gives each shard that became full to `emit`.
+    pub fn push<E>(
+        &mut self,
+        chunk: &Arc<Chunk>,
+        emit: &mut impl FnMut(Shard) -> std::result::Result<(), E>,
+    ) -> std::result::Result<(), E> {
+        if self.push_whole(chunk) {
+            return Ok(());
+        }
+        let mut at = 0;
+        let mut from = 0; // where the run at hand begins
+        for entry in &chunk.entries {
+            let len = entry.len as usize;
+            let namespaces = self.open.namespaces | entry.namespaces;
+            let bytes = self.body + len as u64 + self.limits.frame(namespaces);
+            let news = u32::from(entry.namespaces & namespaces::NEWS != 0);
+            if self.open.urls == self.limits.urls
+                || bytes > self.limits.bytes
+                || self.news + news > MAX_NEWS
+            {
+                self.run(chunk, from..at);
+                from = at;
+                emit(self.close())?;
+            }
+            self.open.urls += 1;
+            self.news += news;
+            self.open.namespaces |= entry.namespaces;
+            self.open.newest = self.open.newest.max(entry.newest);
+            self.body += len as u64;
+            at += len;
+        }
+        self.run(chunk, from..at);
+        Ok(())
+    }
+
+    /// Takes a chunk at once, where no shard ends in it and its sum is known.
+    fn push_whole(&mut self, chunk: &Arc<Chunk>) -> bool {
+        let Some(sum) = chunk.sum else { return false };
+        let urls = u64::from(self.open.urls) + chunk.entries.len() as u64;
+        let news = self.news.saturating_add(sum.news);
+        let namespaces = self.open.namespaces | sum.namespaces;
+        let body = self.body + chunk.bytes.len() as u64;
+        if urls > u64::from(self.limits.urls)
+            || news > MAX_NEWS
+            || body + self.limits.frame(namespaces) > self.limits.bytes
+        {
+            return false;
+        }
+        self.run(chunk, 0..chunk.bytes.len());
+        self.open.urls = urls as u32;
+        self.open.namespaces = namespaces;
+        self.open.newest = self.open.newest.max(sum.newest);
+        (self.body, self.news) = (body, news);
+        true
+    }
+
+    fn run(&mut self, chunk: &Arc<Chunk>, bytes: Range<usize>) {
+        if !bytes.is_empty() {
+            self.open.pieces.push(Piece::Chunk(chunk.clone(), bytes));
+        }
+    }
+
+    /// The pieces of the shard that is not yet complete.
+    pub fn pieces(&mut self) -> &mut Vec<Piece> {
+        &mut self.open.pieces
+    }
+
+    fn close(&mut self) -> Shard {
+        let next = Packer::empty(self.open.number + 1);
+        let mut shard = std::mem::replace(&mut self.open, next);
+        shard.bytes = self.body + self.limits.frame(shard.namespaces);
+        self.body = 0;
+        self.news = 0;
+        shard
+    }
+
+    /// The last shard, if there is one.
+    pub fn finish(mut self) -> Option<Shard> {
+        (self.open.urls > 0).then(|| self.close())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::flow::chunk::Entry;
+
+    /// What tells shards apart.
+    type Told = (u64, u32, u64, u8, Order, Vec<u8>);
+
+    fn pack(limits: Limits, chunks: &[Vec<Entry>], summed: impl Fn(usize) -> bool) -> Vec<Told> {
+        let mut shards = Vec::new();
+        let mut packer = Packer::new(limits);
+        let mut tell = |shard: Shard| {
+            let bytes = shard.pieces.iter().flat_map(|piece| piece.as_bytes().to_vec()).collect();
+            let Shard { number, urls, bytes: length, namespaces, newest, .. } = shard;
+            shards.push((number, urls, length, namespaces, newest, bytes));
+            Ok::<(), ()>(())
+        };
+        let mut fill = 0u8;
+        for (i, entries) in chunks.iter().enumerate() {
+            let mut chunk = Chunk::default();
+            chunk.entries.clone_from(entries);
+            for entry in entries {
+                fill = fill.wrapping_add(1);
+                chunk.bytes.resize(chunk.bytes.len() + entry.len as usize, fill);
+            }
+            if summed(i) {
+                chunk.sum_up();
+            }
+            packer.push(&Arc::new(chunk), &mut tell).unwrap();
+        }
+        if let Some(last) = packer.finish() {
+            tell(last).unwrap();
+        }
+        shards
+    }
+
+    #[test]
+    fn whole_chunks_are_packed_as_their_elements_are() {
+        let mut seed = 1u64;
+        let mut random = |below: u64| {
+            seed = seed
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            (seed >> 33) % below
+        };
+        for round in 0..300 {
+            let (news, urls, bytes, rows) = match round % 10 {
+                0 => (namespaces::NEWS, 5_000, 90_000, 500),
+                _ => (0, 400, 8_000, 150),
+            };
+            let limits =
+                Limits { urls: 1 + random(urls) as u32, bytes: 1_500 + random(bytes), text: false };
+            let mut chunks = vec![Vec::new(); random(12) as usize];
+            for entries in &mut chunks {
+                for row in 0..random(rows) {
+                    entries.push(Entry {
+                        len: 1 + random(40) as u32,
+                        row: row as u32,
+                        newest: random(1_000) as Order,
+                        namespaces: if random(50) == 0 { 1 << random(3) } else { news },
+                    });
+                }
+            }
+            let singly = pack(limits, &chunks, |_| false);
+            assert_eq!(pack(limits, &chunks, |_| true), singly);
+            assert_eq!(pack(limits, &chunks, |i| i % 2 == 0), singly);
+            // the same by a plain model
+            let all: Vec<Entry> = chunks.concat();
+            let (mut at, mut model) = (0, Vec::new());
+            while at < all.len() {
+                let fits = |end: usize| {
+                    let part = &all[at..end];
+                    let namespaces = part.iter().fold(0, |all, entry| all | entry.namespaces);
+                    let bytes: u64 = part.iter().map(|entry| u64::from(entry.len)).sum();
+                    let news = part.iter().filter(|entry| entry.namespaces & namespaces::NEWS != 0);
+                    part.len() <= limits.urls as usize
+                        && bytes + limits.frame(namespaces) <= limits.bytes
+                        && news.count() <= MAX_NEWS as usize
+                };
+                let end = (at + 1..=all.len()).take_while(|&end| fits(end)).last().unwrap();
+                model.push(end - at);
+                at = end;
+            }
+            assert_eq!(singly.iter().map(|shard| shard.1 as usize).collect::<Vec<_>>(), model);
+        }
+    }
+}

@@ -1,0 +1,460 @@
+//! Elements in the order of their locs, for catalogs that come in another order every night.
+//!
+//! An external merge sort. Chunks are gathered into runs; a thread sorts each run and appends it to
+//! one file while the next is gathered; in the end all runs are merged, each read through a small
+//! buffer. What fits into one run never goes to the disk. Equal locs stay in the order of the input.
+//!
+//! Locs are compared by their bytes. Their escapes change nothing: `&amp;` and `&apos;` stand to
+//! each other, and to all other characters, as `&` and `'` do.
+//!
+//! Memory: two runs of [`Config::sort_bytes`], then the buffers of the merge: [`MERGE`] or 16 KiB a
+//! run, whichever is more. Disk: the plain XML and 29 bytes a row.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::Scope;
+
+use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
+
+use crate::build::render::family::LOC_AT;
+use crate::build::shard::merge::{Cursor, Head, Tournament};
+use crate::build::shard::spill::{Segment, Spill};
+use crate::config::{Config, Layout, Output};
+use crate::error::{Error, Result};
+use crate::flow::chunk::{Chunk, Entry, Pool};
+use crate::thread::{inject, start_scoped};
+
+/// Bytes of the buffers through which the runs are merged, unless that is less than 16 KiB a run.
+const MERGE: usize = 32 << 20;
+/// Bytes that go to the file, or on to the packer, at once.
+const BLOCK: usize = 512 << 10;
+/// Below so many rows comparing whole locs is quicker than a further round of keys.
+const FEW: usize = 12;
+
+/// Gathers elements, and gives them back in order.
+pub struct Sorter<'s> {
+    form: Form,
+    budget: usize,
+    open: Run,
+    /// runs that went to the thread
+    gone: usize,
+    runs: Sender<Run>,
+    sorted: Receiver<Result<Segment>>,
+    pool: Pool,
+    stop: &'s AtomicBool,
+}
+
+/// What the elements of a build have.
+#[derive(Debug, Clone, Copy)]
+struct Form {
+    /// where the loc begins in an element
+    loc_at: usize,
+    text: bool,
+    /// a hash of the loc for each, under the stable layout
+    borders: bool,
+    /// a value for each that the set is split by
+    splits: bool,
+}
+
+#[derive(Default)]
+struct Run {
+    chunks: Vec<Arc<Chunk>>,
+    bytes: usize,
+}
+
+/// An element of a run.
+#[derive(Clone, Copy)]
+struct Row {
+    /// 16 bytes of its loc, those that are compared next
+    key: u128,
+    chunk: u32,
+    entry: u32,
+    /// where the element begins in the chunk
+    at: u32,
+    /// bytes of its loc
+    loc: u32,
+}
+
+impl<'s> Sorter<'s> {
+    /// A sorter whose thread belongs to `scope`; the file goes to `folder`, used buffers come from
+    /// and go to `pool`, and `stop` ends it early. `failed` gets the error of a panic in it.
+    ///
+    /// # Errors
+    /// The thread cannot be started.
+    pub fn new<'scope>(
+        config: &Config,
+        scope: &'scope Scope<'scope, '_>,
+        folder: PathBuf,
+        pool: Pool,
+        stop: &'s AtomicBool,
+        failed: impl FnOnce(Error) + Send + 'scope,
+    ) -> Result<Sorter<'s>>
+    where
+        's: 'scope,
+    {
+        let text = config.output == Output::Text;
+        let form = Form {
+            loc_at: if text { 0 } else { LOC_AT },
+            text,
+            borders: config.layout == Layout::Stable,
+            splits: config.split_by.is_some(),
+        };
+        let (runs, full) = bounded::<Run>(0);
+        let (done, sorted) = unbounded();
+        let work = move || {
+            let mut spill = None;
+            for run in full {
+                inject("sorter.run");
+                let written = run.write(form, &folder, &mut spill, stop);
+                let failed = written.is_err();
+                // a collector that is gone has its own error
+                let _ = done.send(written);
+                if failed {
+                    return;
+                }
+            }
+        };
+        start_scoped(scope, "sorter", work, failed)?;
+        let budget = config.sort_bytes;
+        Ok(Sorter { form, budget, open: Run::default(), gone: 0, runs, sorted, pool, stop })
+    }
+
+    /// Takes the elements of a chunk.
+    pub fn push(&mut self, chunk: Arc<Chunk>) -> Result<()> {
+        self.open.bytes += chunk.memory() + chunk.entries.len() * size_of::<Row>();
+        self.open.chunks.push(chunk);
+        if self.open.bytes > self.budget { self.close() } else { Ok(()) }
+    }
+
+    /// Hands the run at hand to the thread.
+    fn close(&mut self) -> Result<()> {
+        self.gone += 1;
+        if self.runs.send(std::mem::take(&mut self.open)).is_ok() {
+            return Ok(());
+        }
+        // it ends early with an error only
+        Err(self.sorted.iter().find_map(Result::err).unwrap_or_else(Error::thread))
+    }
+
+    /// Gives all elements in order, in chunks.
+    ///
+    /// # Errors
+    /// Those of the disk, those of `emit`, and `cancelled` where the run is to stop.
+    pub fn finish(mut self, emit: &mut impl FnMut(Arc<Chunk>) -> Result<()>) -> Result<()> {
+        if self.gone == 0 {
+            let mut out = Out::new(self.form, self.pool, self.stop);
+            for row in self.open.sorted(self.form) {
+                let (head, bytes, split) = self.open.element(&row, self.form);
+                out.push(&head, bytes, split, emit)?;
+            }
+            return out.finish(emit);
+        }
+        if !self.open.chunks.is_empty() {
+            self.close()?;
+        }
+        drop(self.runs);
+        let segments = self.sorted.iter().collect::<Result<Vec<_>>>()?;
+        if segments.len() != self.gone {
+            return Err(Error::thread());
+        }
+        let mut out = Out::new(self.form, self.pool, self.stop);
+        let size = (MERGE / segments.len()).clamp(16 << 10, 1 << 20);
+        let mut cursors = segments
+            .into_iter()
+            .map(|segment| Cursor::new(segment, size, self.form.loc_at))
+            .collect::<Result<Vec<_>>>()?;
+        let mut tournament = Tournament::new(&cursors);
+        while let Some((head, bytes, split)) = cursors[tournament.winner()].row() {
+            out.push(&head, bytes, split, emit)?;
+            cursors[tournament.winner()].advance()?;
+            tournament.replay(&cursors);
+        }
+        out.finish(emit)
+    }
+}
+
+impl Run {
+    /// Its elements in order.
+    fn sorted(&self, form: Form) -> Vec<Row> {
+        let mut rows =
+            Vec::with_capacity(self.chunks.iter().map(|chunk| chunk.entries.len()).sum());
+        for (number, chunk) in self.chunks.iter().enumerate() {
+            let mut at = 0;
+            for (i, entry) in chunk.entries.iter().enumerate() {
+                let element = &chunk.bytes[at..at + entry.len as usize];
+                let loc = &element[form.loc_at..];
+                let end = memchr::memchr(if form.text { b'\n' } else { b'<' }, loc);
+                rows.push(Row {
+                    key: 0,
+                    chunk: number as u32,
+                    entry: i as u32,
+                    at: at as u32,
+                    loc: end.unwrap_or(loc.len()) as u32,
+                });
+                at += element.len();
+            }
+        }
+        sort(&mut rows, |row| {
+            let start = row.at as usize + form.loc_at;
+            &self.chunks[row.chunk as usize].bytes[start..start + row.loc as usize]
+        });
+        rows
+    }
+
+    /// What is to be known of an element, its bytes, and its value.
+    fn element(&self, row: &Row, form: Form) -> (Head, &[u8], &[u8]) {
+        let chunk = &self.chunks[row.chunk as usize];
+        let entry = &chunk.entries[row.entry as usize];
+        let split = if form.splits { chunk.split_of(row.entry as usize) } else { &[] };
+        let head = Head {
+            len: entry.len,
+            loc: row.loc,
+            split: split.len() as u32,
+            newest: entry.newest,
+            border: chunk.borders.get(row.entry as usize).copied().unwrap_or_default(),
+            namespaces: entry.namespaces,
+        };
+        (head, &chunk.bytes[row.at as usize..(row.at + entry.len) as usize], split)
+    }
+
+    /// Sorts it and appends it to the file.
+    fn write(
+        &self,
+        form: Form,
+        folder: &std::path::Path,
+        spill: &mut Option<Spill>,
+        stop: &AtomicBool,
+    ) -> Result<Segment> {
+        let spill = match spill {
+            Some(spill) => spill,
+            None => spill.insert(Spill::new(&folder.join("sort.new"))?),
+        };
+        let mut segment = spill.write(std::iter::empty())?;
+        let mut block = Vec::with_capacity(BLOCK + BLOCK / 8);
+        let rows = self.sorted(form);
+        for row in &rows {
+            let (head, bytes, split) = self.element(row, form);
+            head.write(&mut block);
+            block.extend_from_slice(bytes);
+            block.extend_from_slice(split);
+            if block.len() >= BLOCK {
+                check(stop)?;
+                segment.append(spill.write(std::iter::once(&block[..]))?);
+                block.clear();
+            }
+        }
+        segment.append(spill.write(std::iter::once(&block[..]))?);
+        Ok(segment)
+    }
+}
+
+fn check(stop: &AtomicBool) -> Result<()> {
+    if stop.load(Ordering::Relaxed) { Err(Error::cancelled()) } else { Ok(()) }
+}
+
+/// Sorts rows by what `loc` gives for them, which holds no NUL, and equals by their places.
+///
+/// By 16 bytes held beside each row, then those that agree in them by the next 16: most comparisons
+/// touch no memory but the rows'.
+fn sort<'b>(rows: &mut [Row], loc: impl Fn(&Row) -> &'b [u8]) {
+    let mut todo = vec![(0, rows.len(), 0)];
+    while let Some((from, to, depth)) = todo.pop() {
+        let part = &mut rows[from..to];
+        if part.len() < FEW {
+            let rest = |row: &Row| loc(row).get(depth..).unwrap_or_default();
+            part.sort_unstable_by(|a, b| {
+                rest(a).cmp(rest(b)).then((a.chunk, a.entry).cmp(&(b.chunk, b.entry)))
+            });
+            continue;
+        }
+        for row in &mut *part {
+            row.key = key(loc(row).get(depth..).unwrap_or_default());
+        }
+        part.sort_unstable_by_key(|row| (row.key, row.chunk, row.entry));
+        let mut at = from;
+        for same in part.chunk_by(|a, b| a.key == b.key) {
+            // a loc that has ended has zeros behind it
+            if same.len() > 1 && same[0].key as u8 != 0 {
+                todo.push((at, at + same.len(), depth + 16));
+            }
+            at += same.len();
+        }
+    }
+}
+
+/// The first 16 bytes, zeros behind the end, as a number of the same order.
+#[inline]
+fn key(bytes: &[u8]) -> u128 {
+    match bytes.first_chunk() {
+        Some(chunk) => u128::from_be_bytes(*chunk),
+        None => {
+            let mut chunk = [0; 16];
+            chunk[..bytes.len()].copy_from_slice(bytes);
+            u128::from_be_bytes(chunk)
+        }
+    }
+}
+
+/// Puts elements into chunks.
+struct Out<'s> {
+    form: Form,
+    pool: Pool,
+    stop: &'s AtomicBool,
+    chunk: Chunk,
+}
+
+impl<'s> Out<'s> {
+    fn new(form: Form, pool: Pool, stop: &'s AtomicBool) -> Out<'s> {
+        Out { form, stop, chunk: Chunk::new(&pool), pool }
+    }
+
+    fn push(
+        &mut self,
+        head: &Head,
+        bytes: &[u8],
+        split: &[u8],
+        emit: &mut impl FnMut(Arc<Chunk>) -> Result<()>,
+    ) -> Result<()> {
+        let chunk = &mut self.chunk;
+        chunk.bytes.extend_from_slice(bytes);
+        let Head { len, newest, namespaces, .. } = *head;
+        chunk.entries.push(Entry { len, row: 0, newest, namespaces });
+        if self.form.borders {
+            chunk.borders.push(head.border);
+        }
+        if self.form.splits {
+            chunk.push_split(split);
+        }
+        if chunk.bytes.len() < BLOCK {
+            return Ok(());
+        }
+        check(self.stop)?;
+        let next = Chunk::new(&self.pool);
+        emit(Arc::new(std::mem::replace(&mut self.chunk, next)))
+    }
+
+    fn finish(self, emit: &mut impl FnMut(Arc<Chunk>) -> Result<()>) -> Result<()> {
+        emit(Arc::new(self.chunk))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::Kind;
+
+    /// An element as the packer gets it: its bytes, its lastmod, its border, its value.
+    type Element = (Vec<u8>, i64, u64, Vec<u8>);
+
+    fn loc(element: &Element) -> Vec<u8> {
+        let text = &element.0[LOC_AT..];
+        text[..text.iter().position(|&b| b == b'<').unwrap()].to_vec()
+    }
+
+    /// Chunks with elements whose locs often agree in long beginnings, or wholly.
+    fn catalog(seed: u64, chunks: usize) -> (Vec<Arc<Chunk>>, Vec<Element>) {
+        let mut state = seed;
+        let mut random = |below: u64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (state >> 33) % below
+        };
+        let (mut all, mut elements) = (Vec::new(), Vec::new());
+        for number in 0..chunks {
+            let mut chunk = Chunk::default();
+            for i in 0..random(120) as u32 {
+                let stem = ["a", "/", "!", "a&amp;b", "a&apos;b", "long-long-long-long-long-long-"]
+                    [random(6) as usize];
+                let tail = "xyz/".repeat(random(9) as usize);
+                let rest = "<".repeat(random(2) as usize);
+                let text = format!("<url><loc>{stem}{tail}{}</loc>{rest}</url>", random(30));
+                chunk.bytes.extend_from_slice(text.as_bytes());
+                let newest = (number * 1_000) as i64 + i64::from(i);
+                let len = text.len() as u32;
+                chunk.entries.push(Entry { len, row: i, newest, namespaces: 1 });
+                let (border, value) = (random(u64::MAX), random(3).to_string().into_bytes());
+                chunk.borders.push(border);
+                chunk.push_split(&value);
+                elements.push((text.into_bytes(), newest, border, value));
+            }
+            all.push(Arc::new(chunk));
+        }
+        (all, elements)
+    }
+
+    fn sorted(
+        chunks: &[Arc<Chunk>],
+        budget: usize,
+        stop: &AtomicBool,
+        seen: &mut impl FnMut(),
+    ) -> Result<Vec<Element>> {
+        let json = r#"{"site": "https://a.example", "layout": "stable", "split_by": "c"}"#;
+        let mut config = Config::from_json(json)?;
+        config.sort_bytes = budget;
+        let name = format!("urlset-sort-{}-{:p}", std::process::id(), chunks);
+        let folder = std::env::temp_dir().join(name);
+        std::fs::create_dir_all(&folder).unwrap();
+        let mut got = Vec::new();
+        let ended = std::thread::scope(|scope| {
+            let failed = |error| panic!("{error}");
+            let pool = Pool::default();
+            let mut sorter = Sorter::new(&config, scope, folder.clone(), pool, stop, failed)?;
+            for chunk in chunks {
+                sorter.push(chunk.clone())?;
+            }
+            sorter.finish(&mut |chunk| {
+                seen();
+                let mut at = 0;
+                for (i, entry) in chunk.entries.iter().enumerate() {
+                    let end = at + entry.len as usize;
+                    let split = chunk.split_of(i).to_vec();
+                    assert_eq!(entry.namespaces, 1);
+                    got.push((
+                        chunk.bytes[at..end].to_vec(),
+                        entry.newest,
+                        chunk.borders[i],
+                        split,
+                    ));
+                    at = end;
+                }
+                Ok(())
+            })
+        });
+        // nothing has a name on the disk
+        std::fs::remove_dir(&folder).unwrap();
+        ended.map(|()| got)
+    }
+
+    #[test]
+    fn as_a_stable_sort_does_it_with_any_number_of_runs() {
+        for seed in 0..12 {
+            let chunks = [0, 1, 2, 3, 40][seed as usize % 5];
+            let (chunks, mut wanted) = catalog(seed, chunks);
+            wanted.sort_by_key(loc);
+            // a run a chunk, a few runs, all in memory
+            for budget in [0, 30_000, 100_000, usize::MAX] {
+                let got = sorted(&chunks, budget, &AtomicBool::new(false), &mut || ()).unwrap();
+                assert!(got == wanted, "seed {seed}, budget {budget}");
+            }
+        }
+    }
+
+    #[test]
+    fn it_stops_at_any_moment() {
+        let (chunks, _) = catalog(4, 40);
+        let big: Vec<_> = chunks.iter().cycle().take(2_000).cloned().collect();
+        for budget in [1 << 20, usize::MAX] {
+            // before anything, and in the midst of the merge
+            for before in [true, false] {
+                let stop = AtomicBool::new(before);
+                let mut chunks = 0;
+                let stopped = sorted(&big, budget, &stop, &mut || {
+                    chunks += 1;
+                    stop.store(true, Ordering::Relaxed);
+                });
+                assert_eq!(stopped.unwrap_err().kind, Kind::Cancelled);
+                assert_eq!(chunks, usize::from(!before));
+            }
+        }
+    }
+}

@@ -1,0 +1,236 @@
+//! A set of shards for each value of a column: each is packed by itself, and what waits for
+//! its shard to be complete goes to the disk when there is too much of it.
+
+use std::collections::HashMap;
+use std::mem::take;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::build::shard::Packing;
+use crate::build::shard::name::Names;
+use crate::build::shard::packer::{Limits, Piece, Set, Shard};
+use crate::build::shard::spill::Spill;
+use crate::config::{Config, Layout};
+use crate::error::{Error, Kind, Result};
+use crate::flow::chunk::Chunk;
+use crate::flow::outcome::SetEntry;
+
+/// Bytes of elements in memory; twice as many at most with what vectors keep in reserve.
+const BUDGET: usize = 64 << 20;
+/// Bytes that go to a packer at once.
+const RUN: usize = 64 << 10;
+
+/// Packs the elements of each value by themselves.
+pub struct Splitter {
+    limits: Limits,
+    layout: Layout,
+    column: String,
+    name: String,
+    max_groups: usize,
+    by_value: HashMap<Vec<u8>, usize>,
+    groups: Vec<Group>,
+    names: Names,
+    /// where the spill file goes, and the file once there is one
+    folder: PathBuf,
+    spill: Option<Spill>,
+    budget: usize,
+    held: usize,
+}
+
+struct Group {
+    set: Arc<Set>,
+    packing: Packing,
+    /// what has not yet gone to the packer
+    run: Chunk,
+    shards: usize,
+}
+
+impl Splitter {
+    /// For a configuration with `split_by`; the spill file goes to `folder`.
+    pub fn new(config: &Config, limits: Limits, column: &str, folder: PathBuf) -> Splitter {
+        Splitter {
+            limits,
+            layout: config.layout,
+            column: column.to_owned(),
+            name: config.name.clone(),
+            max_groups: config.max_groups,
+            by_value: HashMap::new(),
+            groups: Vec::new(),
+            names: Names::new(&config.taken),
+            folder,
+            spill: None,
+            budget: BUDGET,
+            held: 0,
+        }
+    }
+
+    /// Takes the elements of a chunk.
+    pub fn push(
+        &mut self,
+        chunk: &Chunk,
+        emit: &mut impl FnMut(Shard) -> Result<()>,
+    ) -> Result<()> {
+        let mut at = 0;
+        for (i, entry) in chunk.entries.iter().enumerate() {
+            let bytes = &chunk.bytes[at..at + entry.len as usize];
+            at += bytes.len();
+            let number = match self.by_value.get(chunk.split_of(i)) {
+                Some(&number) => number,
+                None => self.open(chunk.split_of(i))?,
+            };
+            let group = &mut self.groups[number];
+            group.run.bytes.extend_from_slice(bytes);
+            group.run.entries.push(*entry);
+            group.run.borders.extend(chunk.borders.get(i));
+            self.held += bytes.len();
+            if group.run.bytes.len() >= RUN {
+                self.held -= group.flush(emit)?;
+            }
+        }
+        if self.held > self.budget { self.evict(emit) } else { Ok(()) }
+    }
+
+    fn open(&mut self, value: &[u8]) -> Result<usize> {
+        let number = self.groups.len();
+        if number == self.max_groups {
+            let message = format!(
+                "split by {:?}: there are more than {} values (--max-groups); is it the right column?",
+                self.column, self.max_groups
+            );
+            return Err(Error::new(Kind::Data, "split.too_many", message));
+        }
+        let by_host = self.column == "@host";
+        let name = &self.name;
+        let stem = self.names.of(value, by_host, |safe| {
+            if by_host { format!("{safe}/{name}") } else { format!("{name}-{safe}") }
+        });
+        let host = by_host.then(|| String::from_utf8_lossy(value).into_owned());
+        self.groups.push(Group {
+            set: Arc::new(Set { number, stem, host }),
+            packing: Packing::new(self.layout, self.limits),
+            run: Chunk::default(),
+            shards: 0,
+        });
+        self.by_value.insert(value.to_vec(), number);
+        Ok(number)
+    }
+
+    /// Writes all that is held to the spill file.
+    fn evict(&mut self, emit: &mut impl FnMut(Shard) -> Result<()>) -> Result<()> {
+        let spill = match &mut self.spill {
+            Some(spill) => spill,
+            None => self.spill.insert(Spill::new(&self.folder.join("split.new"))?),
+        };
+        for group in &mut self.groups {
+            group.flush(emit)?;
+            group.run = Chunk::default();
+            let pieces = group.packing.pieces();
+            // what was spilled before stands first
+            let kept = pieces.iter().take_while(|piece| matches!(piece, Piece::Spilled(_))).count();
+            let held = pieces.split_off(kept);
+            if !held.is_empty() {
+                pieces.push(Piece::Spilled(spill.write(held.iter().map(Piece::as_bytes))?));
+            }
+        }
+        self.held = 0;
+        Ok(())
+    }
+
+    /// The last shards, and the sets.
+    pub fn finish(mut self, emit: &mut impl FnMut(Shard) -> Result<()>) -> Result<Vec<SetEntry>> {
+        let mut sets = Vec::with_capacity(self.groups.len());
+        for mut group in take(&mut self.groups) {
+            group.flush(emit)?;
+            if let Some(mut shard) = group.packing.finish() {
+                group.shards += 1;
+                shard.set = Some(group.set.clone());
+                emit(shard)?;
+            }
+            let Set { stem, host, .. } = &*group.set;
+            sets.push(SetEntry { stem: stem.clone(), host: host.clone(), shards: group.shards });
+        }
+        Ok(sets)
+    }
+}
+
+impl Group {
+    /// Hands the run to the packer; tells how many bytes went out with complete shards.
+    fn flush(&mut self, emit: &mut impl FnMut(Shard) -> Result<()>) -> Result<usize> {
+        if self.run.entries.is_empty() {
+            return Ok(0);
+        }
+        let run = Arc::new(take(&mut self.run));
+        let mut gone = 0;
+        self.packing.push(&run, &mut |mut shard: Shard| {
+            self.shards += 1;
+            gone += shard.pieces.iter().map(|piece| piece.as_bytes().len()).sum::<usize>();
+            shard.set = Some(self.set.clone());
+            emit(shard)
+        })?;
+        Ok(gone)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::flow::chunk::Entry;
+
+    /// Random rows over many values against one packer a value, with a budget that forces spills.
+    #[test]
+    fn as_if_each_value_were_built_alone() {
+        let limits = Limits { urls: 40, bytes: 4_096, text: false };
+        let packed = r#"{"site": "https://a.example", "max_groups": 300}"#;
+        let stable = r#"{"site": "https://a.example", "max_groups": 300, "layout": "stable"}"#;
+        let runs = [packed, stable].map(|json| [500, 20_000, usize::MAX].map(|n| (json, n)));
+        for (json, budget) in runs.into_iter().flatten() {
+            let config = Config::from_json(json).unwrap();
+            let folder = std::env::temp_dir().join(format!("urlset-split-{}", std::process::id()));
+            std::fs::create_dir_all(&folder).unwrap();
+            let mut splitter = Splitter::new(&config, limits, "c", folder.clone());
+            splitter.budget = budget;
+            let mut wanted: Vec<Vec<u8>> = vec![Vec::new(); 300];
+            let mut got = wanted.clone();
+            let mut shards = 0;
+            let mut seed = 7_u64;
+            let mut emit = |mut shard: Shard| {
+                shard.load()?;
+                let number = shard.set.as_ref().unwrap().number;
+                let bytes: usize = shard.pieces.iter().map(|piece| piece.as_bytes().len()).sum();
+                assert_eq!(shard.bytes, bytes as u64 + limits.frame(0));
+                assert!(shard.bytes <= limits.bytes && shard.urls <= limits.urls);
+                shard.pieces.iter().for_each(|p| got[number].extend_from_slice(p.as_bytes()));
+                shards += 1;
+                Ok(())
+            };
+            let mut order: Vec<usize> = Vec::new();
+            for _ in 0..60 {
+                let mut chunk = Chunk::default();
+                for i in 0..500_u32 {
+                    seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                    let value = (seed >> 33) as usize % 300;
+                    let element = format!("<{value}:{}>", "x".repeat((seed >> 50) as usize % 60));
+                    chunk.bytes.extend_from_slice(element.as_bytes());
+                    let entry =
+                        Entry { len: element.len() as u32, row: i, newest: 0, namespaces: 0 };
+                    chunk.entries.push(entry);
+                    chunk.borders.push(seed);
+                    chunk.push_split(value.to_string().as_bytes());
+                    let place = order.iter().position(|&v| v == value).unwrap_or_else(|| {
+                        order.push(value);
+                        order.len() - 1
+                    });
+                    wanted[place].extend_from_slice(element.as_bytes());
+                }
+                splitter.push(&chunk, &mut emit).unwrap();
+            }
+            let sets = splitter.finish(&mut emit).unwrap();
+            assert_eq!(sets.iter().map(|set| set.shards).sum::<usize>(), shards);
+            assert_eq!(got, wanted);
+            for (set, value) in sets.iter().zip(&order) {
+                assert_eq!(set.stem, format!("sitemap-{value}"));
+            }
+            std::fs::remove_dir(&folder).unwrap();
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! The entry under construction: texts in an arena that is used again for the next entry.
+
+use crate::inspect::check::value::trim;
+use crate::inspect::document::entry::{Entry, Field, Part, Places, VideoField};
+use crate::inspect::document::model::Ns;
+use crate::inspect::finding::At;
+
+/// The most text an entry may hold.
+const MOST: usize = 8 << 20;
+/// The most parts it may hold: 1,000 images, and room for alternates and videos.
+const MOST_PARTS: usize = 200_000;
+
+/// The attributes of an `xhtml:link`.
+#[derive(Default)]
+pub(crate) struct Alternate {
+    pub rel: Option<Vec<u8>>,
+    pub hreflang: Option<Vec<u8>>,
+    pub href: Option<Vec<u8>>,
+    pub media: bool,
+}
+
+/// An entry that is being read.
+#[derive(Default)]
+pub(crate) struct EntryBuf {
+    arena: Vec<u8>,
+    parts: Vec<Part>,
+    texts: [Option<(u32, u32)>; 4],
+    places: [At; 4],
+    padded: u8,
+    at: At,
+    /// The apostrophe of `loc` was written as itself.
+    pub bare_apostrophe: bool,
+    /// White space stood before the root.
+    pub lead: bool,
+    /// The link whose attributes are being read.
+    pub alternate: Alternate,
+}
+
+impl EntryBuf {
+    /// Ready for the next entry.
+    pub fn clear(&mut self) {
+        let (arena, parts) = (std::mem::take(&mut self.arena), std::mem::take(&mut self.parts));
+        *self = EntryBuf { arena, parts, lead: self.lead, ..EntryBuf::default() };
+        self.arena.clear();
+        self.parts.clear();
+    }
+
+    /// Whether it holds as much as an entry may.
+    pub fn is_full(&self) -> bool {
+        self.arena.len() > MOST || self.parts.len() > MOST_PARTS
+    }
+
+    /// An element starts.
+    pub fn open(&mut self, field: Field, at: At) {
+        match field {
+            Field::Entry => {
+                self.clear();
+                self.at = at;
+                self.places = [at; 4];
+            }
+            Field::Image | Field::Video | Field::News => self.part(field, b"", at),
+            Field::Alternate => self.alternate = Alternate::default(),
+            _ => {}
+        }
+    }
+
+    /// A text element ends.
+    pub fn value(&mut self, field: Field, text: &[u8], at: At) {
+        let which = match field {
+            Field::Loc => 0,
+            Field::Lastmod => 1,
+            Field::Changefreq => 2,
+            Field::Priority => 3,
+            Field::None => return,
+            // white space around words is a fault there, so it stays
+            _ => return self.part(field, trim(text), at),
+        };
+        let kept = if field == Field::Changefreq { text } else { trim(text) };
+        if trim(text).len() < text.len() {
+            self.padded |= 1 << which;
+        }
+        let start = self.arena.len() as u32;
+        self.arena.extend_from_slice(kept);
+        self.texts[which] = Some((start, self.arena.len() as u32));
+        self.places[which] = at;
+    }
+
+    /// An attribute that is read back.
+    pub fn attribute(&mut self, of: Field, name: &str, value: &[u8], at: At) {
+        let field = match (of, name) {
+            (Field::VideoPart(VideoField::Restriction), "relationship") => {
+                VideoField::RestrictionRelationship
+            }
+            (Field::VideoPart(VideoField::Platform), "relationship") => {
+                VideoField::PlatformRelationship
+            }
+            (Field::VideoPart(VideoField::Uploader), "info") => VideoField::UploaderInfo,
+            _ => return,
+        };
+        self.part(Field::VideoPart(field), trim(value), at);
+    }
+
+    /// An attribute of an `xhtml:link`.
+    pub fn alternate_attribute(&mut self, ns: Ns, name: &str, value: &[u8]) {
+        if ns != Ns::None {
+            return;
+        }
+        let value = Some(trim(value).to_vec());
+        match name {
+            "rel" => self.alternate.rel = value,
+            "hreflang" => self.alternate.hreflang = value,
+            "href" => self.alternate.href = value,
+            "media" => self.alternate.media = true,
+            _ => {}
+        }
+    }
+
+    /// All attributes of an `xhtml:link` are read: keep it if it is an alternate of a language.
+    pub fn close_alternate(&mut self, at: At) {
+        let link = std::mem::take(&mut self.alternate);
+        if let (Some(lang), Some(href)) = (link.hreflang, link.href)
+            && link.rel.is_some_and(|rel| rel.eq_ignore_ascii_case(b"alternate"))
+        {
+            self.part(Field::AlternateLang, &lang, at);
+            self.part(Field::AlternateHref, &href, at);
+        }
+    }
+
+    fn part(&mut self, field: Field, text: &[u8], at: At) {
+        let start = self.arena.len() as u32;
+        self.arena.extend_from_slice(text);
+        self.parts.push(Part { field, text: (start, self.arena.len() as u32), at });
+    }
+
+    /// The loc, as far as it is read.
+    pub fn loc(&self) -> &[u8] {
+        self.get(0).unwrap_or_default()
+    }
+
+    fn get(&self, which: usize) -> Option<&[u8]> {
+        let (start, end) = self.texts[which]?;
+        self.arena.get(start as usize..end as usize)
+    }
+
+    /// The parts of the video that was begun last.
+    pub fn last_video(&self) -> impl Iterator<Item = (VideoField, &[u8])> {
+        let start = self.parts.iter().rposition(|part| part.field == Field::Video).unwrap_or(0);
+        self.parts.get(start..).unwrap_or_default().iter().filter_map(|part| match part.field {
+            Field::VideoPart(field) => Some((field, self.entry().text(part))),
+            _ => None,
+        })
+    }
+
+    /// The entry.
+    pub fn entry(&self) -> Entry<'_> {
+        Entry {
+            loc: self.loc(),
+            lastmod: self.get(1),
+            changefreq: self.get(2),
+            priority: self.get(3),
+            parts: &self.parts,
+            arena: &self.arena,
+            at: self.at,
+            places: Places::Known(self.places),
+            padded: self.padded,
+            bare_apostrophe: self.bare_apostrophe,
+        }
+    }
+}

@@ -1,0 +1,347 @@
+//! The checks of one file's entries: each value, host and directory, limits, dates.
+
+use std::collections::HashSet;
+
+use crate::inspect::check::host::{Hosts, Others};
+use crate::inspect::check::{date, hreflang, url, value};
+use crate::inspect::codes;
+use crate::inspect::document::entry::{Entry, Field, Form, NewsField};
+use crate::inspect::finding::{At, Log, quoted, text};
+
+const FREQUENCIES: [&[u8]; 7] =
+    [b"always", b"hourly", b"daily", b"weekly", b"monthly", b"yearly", b"never"];
+
+/// Entries of one file, and of one index.
+pub const MOST_ENTRIES: u64 = 50_000;
+/// Bytes of a file before compression: 50 MiB (sitemaps.org, since 2016-11-30).
+pub const MOST_BYTES: u64 = 52_428_800;
+/// Characters of a URL: fewer than 2,048.
+const MOST_CHARACTERS: usize = 2_047;
+/// From so many entries on, one and the same lastmod on all of them is told.
+const SAME_FROM: u64 = 10;
+/// An hour of grace for clocks that go wrong.
+const GRACE: i64 = 3_600_000_000;
+const DAY: i64 = 86_400_000_000;
+
+/// The state of the checks of one file.
+pub struct EntryChecks<'a> {
+    now: i64,
+    /// Where the file itself is served, as far as known: origin and directory.
+    own: Option<(Vec<u8>, Vec<u8>)>,
+    /// `https://host/` of the first entry as written, and its origin; where other hosts are
+    /// allowed, of the last host.
+    prefix: Vec<u8>,
+    origin: Option<Vec<u8>>,
+    hosts: &'a Hosts,
+    /// What an index may list, whatever its host.
+    added: &'a [String],
+    others: Others,
+    entries: u64,
+    news: u64,
+    same: Option<Vec<u8>>,
+    all_same: bool,
+    dated: u64,
+    /// The newest lastmod, in microseconds since 1970.
+    pub newest: Option<i64>,
+}
+
+impl<'a> EntryChecks<'a> {
+    /// `own`: the URL of the file, where it is known; `now`: microseconds since 1970; `hosts`: those
+    /// of its URLs; `added`: what an index may list, whatever its host.
+    pub fn new(
+        own: Option<&str>,
+        now: i64,
+        hosts: &'a Hosts,
+        added: &'a [String],
+    ) -> EntryChecks<'a> {
+        let own = own.and_then(|own| {
+            let own = own.as_bytes();
+            let path = own.iter().position(|b| b"?#".contains(b)).map_or(own, |end| &own[..end]);
+            let slash = memchr::memrchr(b'/', path)?;
+            Some((url::origin(own)?, own[..=slash].to_vec()))
+        });
+        EntryChecks {
+            now,
+            own,
+            prefix: Vec::new(),
+            origin: None,
+            hosts,
+            added,
+            others: Others::default(),
+            entries: 0,
+            news: 0,
+            same: None,
+            all_same: true,
+            dated: 0,
+            newest: None,
+        }
+    }
+
+    /// Checks one entry.
+    pub fn entry(&mut self, form: Form, entry: &Entry<'_>, log: &mut Log) {
+        self.entries += 1;
+        if self.entries == MOST_ENTRIES + 1 {
+            let code =
+                if form == Form::Index { &codes::LIMIT_SITEMAPS } else { &codes::LIMIT_URLS };
+            log.add(code, entry.at, None, || format!("more than {MOST_ENTRIES} entries"));
+        }
+        self.loc(form, entry, log);
+        if let Some(lastmod) = entry.lastmod {
+            self.lastmod(entry, lastmod, log);
+        } else {
+            self.all_same = false;
+        }
+        let loc = Some(entry.loc);
+        if let Some(word) = entry.changefreq
+            && !FREQUENCIES.contains(&word)
+            && !word.is_empty()
+        {
+            log.add(&codes::CHANGEFREQ_INVALID, entry.place(2), loc, || {
+                format!("changefreq is {}", quoted(word))
+            });
+        }
+        if let Some(number) = entry.priority
+            && !value::decimal_in(number, 1)
+            && !number.is_empty()
+        {
+            log.add(&codes::PRIORITY_INVALID, entry.place(3), loc, || {
+                format!("priority is {}", quoted(number))
+            });
+        }
+        if entry.padded & 0b1011 != 0 {
+            let which = entry.padded.trailing_zeros() as usize;
+            log.add(&codes::LOC_SPACE, entry.place(which), loc, || {
+                "white space around a value".to_owned()
+            });
+        }
+        if !entry.parts.is_empty() {
+            self.parts(entry, log);
+        }
+    }
+
+    fn loc(&mut self, form: Form, entry: &Entry<'_>, log: &mut Log) {
+        let (loc, at) = (entry.loc, entry.place(0));
+        if loc.is_empty() {
+            log.add(&codes::LOC_MISSING, at, None, || "an entry without loc".to_owned());
+            return;
+        }
+        if let Some((code, message)) = url::fault(loc, &self.prefix) {
+            log.add(code, at, Some(loc), || message);
+            if !matches!(code.name, "loc.characters" | "loc.percent") {
+                return;
+            }
+        }
+        if loc.len() > MOST_CHARACTERS
+            && String::from_utf8_lossy(loc).chars().count() > MOST_CHARACTERS
+        {
+            let count = loc.len();
+            log.add(&codes::LOC_TOO_LONG, at, Some(loc), || format!("{count} bytes long"));
+        } else if loc.len() < 12 {
+            log.add(&codes::LOC_TOO_SHORT, at, Some(loc), || {
+                format!("{} characters long", loc.len())
+            });
+        }
+        if entry.bare_apostrophe {
+            log.add(&codes::LOC_APOSTROPHE, at, Some(loc), || {
+                "an apostrophe that is not escaped".to_owned()
+            });
+        }
+        if memchr::memchr(b'#', loc).is_some() {
+            log.add(&codes::LOC_FRAGMENT, at, Some(loc), || "a fragment".to_owned());
+        }
+        self.place(form, loc, at, log);
+    }
+
+    /// Host and directory.
+    fn place(&mut self, form: Form, loc: &[u8], at: At, log: &mut Log) {
+        if self.prefix.is_empty() || !loc.starts_with(&self.prefix) {
+            let Some(split) = url::split(loc) else { return };
+            if split.userinfo.is_some() {
+                log.add(&codes::LOC_USERINFO, at, Some(loc), || {
+                    "user information in the URL".to_owned()
+                });
+            }
+            let origin = url::origin(loc).unwrap_or_default();
+            let allowed = form != Form::Index && self.hosts.allow(&origin);
+            let known = form == Form::Index && self.added.iter().any(|url| url.as_bytes() == loc);
+            if known {
+                return; // the build was told to list it
+            }
+            let own = self.own.as_ref().map(|(own, _)| own);
+            // a list that is given names all hosts but that of the file
+            let listed = form != Form::Index && matches!(self.hosts, Hosts::List(_));
+            let wanted = match &self.origin {
+                _ if allowed || (listed && own == Some(&origin)) => None,
+                _ if listed => Some("only the host of the file and the listed ones are".to_owned()),
+                Some(first) if *first == origin => None,
+                Some(first) => Some(format!("the first URL here is on {}", text(first, 300))),
+                None => None,
+            };
+            if let Some(wanted) = wanted {
+                let code = match form {
+                    Form::Index => &codes::INDEX_OTHER_HOST,
+                    _ => &codes::LOC_OTHER_HOST,
+                };
+                self.others.add(code, origin, loc, at, || wanted);
+                return;
+            }
+            if self.origin.is_none()
+                && !allowed
+                && let Some(own) = own.filter(|own| **own != origin)
+            {
+                let code = match form {
+                    Form::Index => &codes::INDEX_OTHER_HOST,
+                    _ => &codes::LOC_CROSS_HOST,
+                };
+                log.add(code, at, Some(loc), || {
+                    format!("this file is served by {}", text(own, 300))
+                });
+            }
+            if self.origin.is_none() || allowed || listed {
+                self.origin = Some(origin);
+                if split.rest.starts_with(b"/") && split.userinfo.is_none() {
+                    self.prefix = loc[..loc.len() - split.rest.len() + 1].to_vec();
+                }
+            }
+        }
+        if let Some((own, directory)) = &self.own
+            && !loc.starts_with(directory)
+            && self.origin.as_ref() == Some(own)
+            && !in_directory(loc, directory)
+        {
+            let code = if form == Form::Index { &codes::INDEX_SCOPE } else { &codes::LOC_SCOPE };
+            log.add(code, at, Some(loc), || format!("not under {}", text(directory, 300)));
+        }
+    }
+
+    fn lastmod(&mut self, entry: &Entry<'_>, lastmod: &[u8], log: &mut Log) {
+        self.dated += 1;
+        match &self.same {
+            None => self.same = Some(lastmod.to_vec()),
+            Some(same) => self.all_same &= same == lastmod,
+        }
+        if lastmod.is_empty() {
+            return; // element.empty tells it
+        }
+        let loc = Some(entry.loc);
+        match date::parse(lastmod) {
+            Err(why) => {
+                log.add(&codes::LASTMOD_INVALID, entry.place(1), loc, || {
+                    format!("{}: {why}", quoted(lastmod))
+                });
+            }
+            Ok((instant, precision)) => {
+                self.newest = self.newest.max(Some(instant));
+                if !precision.is_in_schema() {
+                    log.add(&codes::LASTMOD_PRECISION, entry.place(1), loc, || {
+                        format!("{} is not in the schema", quoted(lastmod))
+                    });
+                }
+                // today's date anywhere on earth is not the future
+                let grace = if precision == date::Precision::Day { DAY } else { GRACE };
+                if instant > self.now + grace {
+                    log.add(&codes::LASTMOD_FUTURE, entry.place(1), loc, || {
+                        format!("{} is in the future", quoted(lastmod))
+                    });
+                }
+            }
+        }
+    }
+
+    fn parts(&mut self, entry: &Entry<'_>, log: &mut Log) {
+        let loc = Some(entry.loc);
+        let images = entry.parts.iter().filter(|part| part.field == Field::Image).count();
+        if images > 1_000 {
+            log.add(&codes::IMAGE_TOO_MANY, entry.at, loc, || format!("{images} images"));
+        }
+        let mut langs = Langs::default();
+        let (mut links, mut own) = (0u64, false);
+        for part in entry.parts {
+            let text = entry.text(part);
+            match part.field {
+                Field::AlternateLang => {
+                    if !langs.insert(text) {
+                        log.add(&codes::ALTERNATE_REPEATED, part.at, loc, || {
+                            format!("{} stands twice", quoted(text))
+                        });
+                    }
+                    links += u64::from(hreflang::fault(text).is_none());
+                }
+                Field::AlternateHref => own |= text == entry.loc,
+                Field::News => {
+                    self.news += 1;
+                    if self.news == 1_001 {
+                        log.add(&codes::NEWS_TOO_MANY, part.at, loc, || {
+                            "more than 1,000 articles".to_owned()
+                        });
+                    }
+                }
+                Field::NewsPart(NewsField::PublicationDate) => {
+                    if let Ok((instant, _)) = date::parse(text)
+                        && instant < self.now - 3 * DAY
+                    {
+                        log.add(&codes::NEWS_OLD, part.at, loc, || {
+                            format!("published {}", quoted(text))
+                        });
+                    }
+                }
+                _ => {}
+            }
+        }
+        if links > 0 && !own {
+            log.add(&codes::ALTERNATE_NO_SELF, entry.at, loc, || {
+                "the page is not among its own alternates".to_owned()
+            });
+        }
+    }
+
+    /// The file is at its end: `bytes` is its size before compression.
+    pub fn finish(&mut self, form: Form, bytes: u64, log: &mut Log) {
+        let nowhere = At::default();
+        self.others.tell(log);
+        if bytes > MOST_BYTES {
+            log.add(&codes::LIMIT_BYTES, nowhere, None, || format!("{bytes} bytes"));
+        }
+        if self.entries == 0 && matches!(form, Form::Urlset | Form::Index) && !log.is_broken() {
+            log.add(&codes::URLSET_EMPTY, nowhere, None, || "no entry".to_owned());
+        }
+        if form == Form::Urlset && self.all_same && self.dated >= SAME_FROM {
+            let same = self.same.as_deref().unwrap_or_default();
+            let count = self.dated;
+            log.add(&codes::LASTMOD_SAME, nowhere, None, || {
+                format!("{} on all {count} entries", quoted(same))
+            });
+        }
+    }
+}
+
+/// The languages of a page, few as a rule.
+#[derive(Default)]
+struct Langs<'t> {
+    few: Vec<&'t [u8]>,
+    many: HashSet<Vec<u8>>,
+}
+
+impl<'t> Langs<'t> {
+    /// Adds a language; false where it is there already, case aside.
+    fn insert(&mut self, lang: &'t [u8]) -> bool {
+        if self.few.iter().any(|known| known.eq_ignore_ascii_case(lang)) {
+            return false;
+        }
+        if self.few.len() < 32 {
+            self.few.push(lang);
+            return true;
+        }
+        self.many.insert(lang.to_ascii_lowercase())
+    }
+}
+
+/// Whether `loc` lies under `directory`, scheme and host compared without case.
+fn in_directory(loc: &[u8], directory: &[u8]) -> bool {
+    let (Some(loc), Some(directory)) = (url::split(loc), url::split(directory)) else {
+        return false;
+    };
+    // an empty path is the root, a query or fragment behind it or not (RFC 3986, 6.2.3)
+    let path = if loc.rest.starts_with(b"/") { loc.rest } else { b"/" };
+    path.starts_with(directory.rest)
+}

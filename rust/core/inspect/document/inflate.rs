@@ -1,0 +1,271 @@
+//! A file's bytes, plain or gzip by their first two bytes (RFC 1952), within bounds.
+//!
+//! A sitemap within the limits inflates in one call of libdeflate, about twice as fast as any
+//! streaming decoder; whatever that call does not like, and whatever is larger, is streamed by
+//! flate2, which finds out what is wrong and never holds more than a window.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Cursor, Read};
+use std::path::Path;
+
+use flate2::bufread::GzDecoder;
+use libdeflater::Decompressor;
+
+use crate::inspect::codes;
+use crate::inspect::codes::Code;
+use crate::inspect::document::regular;
+use crate::inspect::document::regular::Stamp;
+
+/// Compressed files up to this size are read and inflated at once.
+const WHOLE: u64 = 32 << 20;
+/// ... where they do not inflate to more than this.
+const WHOLE_INFLATED: usize = 64 << 20;
+
+/// The most bytes that are inflated or read of one file: 1 GiB, twenty times the limit of a sitemap.
+pub const MAX_INFLATED: u64 = 1 << 30;
+
+/// Something wrong with the compressed form, met while inflating.
+#[derive(Debug)]
+pub struct Damage {
+    /// One of the `gzip.` codes.
+    pub code: &'static Code,
+    /// What it is, in one line.
+    pub message: String,
+}
+
+impl std::fmt::Display for Damage {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Damage {}
+
+/// The bytes of a file, inflated.
+pub enum Bytes {
+    /// All of them.
+    Whole(Vec<u8>),
+    /// A stream of them; its errors carry [`Damage`] where the compressed form is at fault.
+    Stream(Box<dyn Read + Send>),
+}
+
+/// A file that was opened for reading.
+pub struct Opened {
+    /// Its bytes.
+    pub bytes: Bytes,
+    /// Whether they were compressed.
+    pub gzip: bool,
+    /// Bytes on disk.
+    pub size: u64,
+    /// What shows that it was written while it was read.
+    pub stamp: Stamp,
+}
+
+/// Opens files; keeps its buffers from one to the next.
+#[derive(Default)]
+pub struct Inflater {
+    decompressor: Option<Decompressor>,
+    compressed: Vec<u8>,
+    spare: Vec<u8>,
+}
+
+impl Inflater {
+    /// Opens the file at `path`.
+    pub fn open(&mut self, path: &Path) -> io::Result<Opened> {
+        let (mut file, about) = regular::open(path)?;
+        let (size, stamp) = (about.len(), Stamp::of(&about));
+        let mut magic = [0u8; 2];
+        let got = read_up_to(&mut file, &mut magic)?;
+        let head = Cursor::new(magic).take(got as u64);
+        if got < 2 || magic != [0x1f, 0x8b] {
+            let bytes = Bytes::Stream(Box::new(Bounded::new(head.chain(file))));
+            return Ok(Opened { bytes, gzip: false, size, stamp });
+        }
+        if size <= WHOLE {
+            self.compressed.clear();
+            self.compressed.extend_from_slice(&magic);
+            file.take(WHOLE).read_to_end(&mut self.compressed)?;
+            let bytes = match self.inflate_at_once() {
+                Some(bytes) => Bytes::Whole(bytes),
+                None => stream(Cursor::new(std::mem::take(&mut self.compressed))),
+            };
+            return Ok(Opened { bytes, gzip: true, size, stamp });
+        }
+        let bytes = stream(BufReader::with_capacity(1 << 16, head.chain(file)));
+        Ok(Opened { bytes, gzip: true, size, stamp })
+    }
+
+    /// Gives a buffer back for the next file.
+    pub fn recycle(&mut self, buffer: Vec<u8>) {
+        if buffer.capacity() > self.spare.capacity() {
+            self.spare = buffer;
+        }
+    }
+
+    /// The whole file, where it is one sound member of a bearable size.
+    fn inflate_at_once(&mut self) -> Option<Vec<u8>> {
+        let data = &self.compressed;
+        let tail: [u8; 4] = data.get(data.len().checked_sub(4)?..)?.try_into().ok()?;
+        let size = u32::from_le_bytes(tail) as usize; // ISIZE: exact for one member below 4 GiB
+        // the size may be a lie: a byte of deflate gives at most 1,032
+        if size > WHOLE_INFLATED || size > data.len().saturating_mul(1032) {
+            return None;
+        }
+        // libdeflate stops after the first member and says nothing of what follows. Where what
+        // looks like a second header occurs, the streaming decoder has the last word.
+        if memchr::memmem::find(&data[2..], &[0x1f, 0x8b, 0x08]).is_some() {
+            return None;
+        }
+        let mut out = std::mem::take(&mut self.spare);
+        out.resize(size, 0);
+        let decompressor = self.decompressor.get_or_insert_with(Decompressor::new);
+        let wrote = decompressor.gzip_decompress(data, &mut out);
+        // without a second member, trailing bytes show in the last eight: they are not its trailer
+        let sound = wrote == Ok(size) && trailer_is_last(data, &out);
+        if sound {
+            return Some(out);
+        }
+        self.spare = out;
+        None
+    }
+}
+
+/// Whether the last eight bytes are CRC-32 and size of `out`.
+fn trailer_is_last(data: &[u8], out: &[u8]) -> bool {
+    data.len() >= 18
+        && data[data.len() - 8..data.len() - 4] == libdeflater::crc32(out).to_le_bytes()
+}
+
+fn read_up_to(file: &mut File, buffer: &mut [u8]) -> io::Result<usize> {
+    let mut got = 0;
+    while got < buffer.len() {
+        match file.read(&mut buffer[got..]) {
+            Ok(0) => break,
+            Ok(n) => got += n,
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            Err(e) => return Err(e),
+        }
+    }
+    Ok(got)
+}
+
+fn stream(input: impl BufRead + Send + 'static) -> Bytes {
+    Bytes::Stream(Box::new(Bounded::new(Gunzip::new(input))))
+}
+
+/// Opens a file as a stream, for whoever needs only its start.
+pub fn open_stream(path: &Path) -> io::Result<Bytes> {
+    let (mut file, _) = regular::open(path)?;
+    let mut magic = [0u8; 2];
+    let got = read_up_to(&mut file, &mut magic)?;
+    let all = Cursor::new(magic).take(got as u64).chain(file);
+    match magic {
+        [0x1f, 0x8b] => Ok(stream(BufReader::with_capacity(1 << 14, all))),
+        _ => Ok(Bytes::Stream(Box::new(Bounded::new(all)))),
+    }
+}
+
+/// Bytes in memory, plain or gzip, within the same bounds: for tests, fuzzing and fetched bodies.
+pub fn from_memory(data: Vec<u8>) -> (Bytes, bool) {
+    match data.starts_with(&[0x1f, 0x8b]) {
+        true => (stream(Cursor::new(data)), true),
+        false => (Bytes::Whole(data), false),
+    }
+}
+
+/// All members of a gzip file. What is odd about it (a second member, trailing bytes) is told
+/// by an error *after* all bytes were given, so that nothing is lost.
+struct Gunzip<R> {
+    inner: Option<GzDecoder<R>>,
+    rest: Option<R>,
+    members: u64,
+    given: u64,
+    odd: Option<Damage>,
+}
+
+impl<R: BufRead> Gunzip<R> {
+    fn new(input: R) -> Gunzip<R> {
+        Gunzip { inner: Some(GzDecoder::new(input)), rest: None, members: 1, given: 0, odd: None }
+    }
+
+    /// After a member: is there another one?
+    fn next_member(&mut self) -> io::Result<()> {
+        let Some(mut rest) = self.rest.take() else { return Ok(()) };
+        let ahead = rest.fill_buf()?;
+        if ahead.is_empty() {
+            if self.members > 1 && self.odd.is_none() {
+                let message = format!("{} gzip members", self.members);
+                self.odd = Some(Damage { code: &codes::GZIP_MEMBERS, message });
+            }
+        } else if ahead[0] == 0x1f && ahead.get(1).is_none_or(|&b| b == 0x8b) {
+            self.members += 1;
+            self.inner = Some(GzDecoder::new(rest));
+        } else {
+            let message = "bytes after the end of the gzip data".to_owned();
+            self.odd = Some(Damage { code: &codes::GZIP_TRAILING, message });
+        }
+        Ok(())
+    }
+}
+
+impl<R: BufRead> Read for Gunzip<R> {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        if out.is_empty() {
+            return Ok(0);
+        }
+        while let Some(inner) = &mut self.inner {
+            match inner.read(out) {
+                Ok(0) => {
+                    self.rest = self.inner.take().map(GzDecoder::into_inner);
+                    self.next_member()?;
+                }
+                Ok(n) => {
+                    self.given += n as u64;
+                    return Ok(n);
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => {
+                    self.inner = None;
+                    let code = match error.kind() {
+                        io::ErrorKind::UnexpectedEof => &codes::GZIP_TRUNCATED,
+                        _ => &codes::GZIP_CORRUPT,
+                    };
+                    let message = match error.kind() {
+                        io::ErrorKind::UnexpectedEof => "the gzip data ends too early".to_owned(),
+                        _ => format!("damaged gzip data: {}", crate::error::plain(&error)),
+                    };
+                    return Err(io::Error::other(Damage { code, message }));
+                }
+            }
+        }
+        match self.odd.take() {
+            Some(odd) => Err(io::Error::other(odd)),
+            None => Ok(0),
+        }
+    }
+}
+
+/// A reader that refuses to give more than [`MAX_INFLATED`].
+struct Bounded<R> {
+    inner: R,
+    left: u64,
+}
+
+impl<R: Read> Bounded<R> {
+    fn new(inner: R) -> Bounded<R> {
+        Bounded { inner, left: MAX_INFLATED }
+    }
+}
+
+impl<R: Read> Read for Bounded<R> {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        if self.left == 0 {
+            let message = format!("more than {MAX_INFLATED} bytes; the rest was not read");
+            return Err(io::Error::other(Damage { code: &codes::GZIP_BOMB, message }));
+        }
+        let most = usize::try_from(self.left).unwrap_or(usize::MAX).min(out.len());
+        let got = self.inner.read(&mut out[..most])?;
+        self.left -= got as u64;
+        Ok(got)
+    }
+}

@@ -1,0 +1,182 @@
+//! Sitemaps back to rows: anybody's `urlset`, `sitemapindex` and text sitemaps, plain or gzip.
+//!
+//! ```text
+//!  file --> inflate --> Source --> fast | xml | text --> Entry --> Visitor: verify, read, diff
+//!           gzip by     window,                |
+//!           its bytes   place                  +------> Log: findings
+//! ```
+//!
+//! Everything read here is hostile by assumption: depth, lengths, inflated size and the number of
+//! findings kept are bounded, no DOCTYPE or entity is followed, nothing here panics.
+
+mod element;
+pub mod encoding;
+pub mod entry;
+pub mod fast;
+pub mod inflate;
+pub mod model;
+pub mod names;
+pub mod regular;
+pub mod source;
+#[cfg(test)]
+mod tests;
+mod text;
+mod xml;
+
+use std::ops::ControlFlow;
+
+use crate::inspect::finding::{At, Log};
+use crate::inspect::{check, codes, verify};
+use entry::{Form, Visitor};
+use inflate::Bytes;
+use source::Source;
+
+pub use xml::MAX_DEPTH;
+
+/// What was read of one file.
+#[derive(Debug, Clone, Copy)]
+pub struct Summary {
+    /// What it is.
+    pub form: Form,
+    /// Entries, invalid ones included.
+    pub entries: u64,
+    /// `news:news` blocks.
+    pub news: u64,
+    /// Bytes before compression.
+    pub bytes: u64,
+}
+
+/// Reads the bytes of one sitemap, whatever its form, and gives back its buffer to be used again.
+/// `short_cut` false takes the XML parser for every entry.
+pub fn parse<V: Visitor>(
+    bytes: Bytes,
+    visitor: &mut V,
+    log: &mut Log,
+    short_cut: bool,
+) -> (Summary, Vec<u8>) {
+    let mut source = Source::new(bytes);
+    if let Err(error) = source.more() {
+        log.add(&codes::FILE_UNREADABLE, At::default(), None, || crate::error::plain(&error));
+    }
+    let start = source.at();
+    if let Some(form) = encoding::of(source.window()) {
+        source = decode(source, form, log);
+    }
+    let bom = source.window().starts_with(b"\xef\xbb\xbf");
+    if bom {
+        log.add(&codes::UTF8_BOM, start, None, || "a byte order mark".to_owned());
+        source.advance(3);
+    }
+    let window = source.window();
+    let first = window.iter().find(|b| !b" \t\r\n".contains(b)).copied();
+    let is_text = first.is_some_and(|b| b != b'<') && is_url_list(window);
+    let (document, mut source) = if first.is_none() {
+        log_empty(&mut source, log);
+        (xml::Document { form: Form::Unknown, entries: 0, news: 0, stopped: false }, source)
+    } else if first != Some(b'<') && !is_text {
+        log.add(&codes::FILE_NOT_SITEMAP, start, None, || {
+            "neither XML nor a list of URLs".to_owned()
+        });
+        return (summary_of_nothing(), source.into_buffer());
+    } else if is_text {
+        text::parse(source, visitor, log)
+    } else {
+        xml::parse(source, visitor, log, short_cut)
+    };
+    // what is behind a fault that ended the reading counts, too; it is not looked at
+    if !document.stopped {
+        source.drain(|| visitor.stopped());
+    }
+    let bytes = source.at().offset;
+    if let Some((damage, at)) = source.take_damage() {
+        log.add(damage.code, at, None, || damage.message);
+    }
+    if let Some(at) = source.bad_utf8() {
+        log.add(&codes::UTF8_INVALID, at, None, || "bytes that are not UTF-8".to_owned());
+    }
+    if document.form == Form::Unknown && first.is_some() && !log.is_broken() {
+        log.add(&codes::FILE_NOT_SITEMAP, At::default(), None, || "no root element".to_owned());
+    }
+    let xml::Document { form, entries, news, .. } = document;
+    (Summary { form, entries, news, bytes }, source.into_buffer())
+}
+
+/// The source in UTF-8; a file in UTF-16 cannot say so itself in a way that all see.
+fn decode(source: Source, form: encoding::Form, log: &mut Log) -> Source {
+    if !source.window().starts_with(b"<?") {
+        log.tell(&codes::UTF8_INVALID, source.at(), || "the file is in UTF-16".to_owned());
+    }
+    let mut source = source.decode(form);
+    if let Err(error) = source.more() {
+        log.add(&codes::FILE_UNREADABLE, At::default(), None, || crate::error::plain(&error));
+    }
+    source
+}
+
+fn summary_of_nothing() -> Summary {
+    Summary { form: Form::Unknown, entries: 0, news: 0, bytes: 0 }
+}
+
+fn log_empty(source: &mut Source, log: &mut Log) {
+    match source.take_damage() {
+        Some((damage, at)) => log.add(damage.code, at, None, || damage.message),
+        None => log.add(&codes::FILE_EMPTY, At::default(), None, || "nothing in it".to_owned()),
+    }
+}
+
+/// A list of URLs: the first line starts with a scheme.
+fn is_url_list(window: &[u8]) -> bool {
+    let start = check::value::trim(&window[..window.len().min(4096)]);
+    let line = start.split(|&b| b == b'\n').next().unwrap_or_default();
+    check::url::split(line).is_some()
+}
+
+/// The start of a file, for whoever looks for sitemaps.
+#[derive(Debug)]
+pub struct Start {
+    /// What it is.
+    pub form: Form,
+    /// Of an index: what it lists.
+    pub children: Vec<verify::Child>,
+    /// It is XML of another kind, not a damaged sitemap.
+    pub other: bool,
+}
+
+/// Entries of an index that are followed: the limit of the protocol.
+pub const MOST_CHILDREN: usize = 50_000;
+
+/// What a file is and, of an index, what it lists; of anything else no more than its start is read.
+pub fn peek(path: &std::path::Path) -> std::io::Result<Start> {
+    let mut peek = Peek::default();
+    let bytes = inflate::open_stream(path)?;
+    // as for the smallest file: the start of no sitemap costs more
+    let mut log = Log::of_file(1, 0);
+    let (summary, _) = parse(bytes, &mut peek, &mut log, false);
+    // what is no XML at all was not read, and may be a damaged sitemap
+    let no_sitemap = log.first_break().is_some_and(|f| f.code.name == "file.not_sitemap");
+    let other = no_sitemap && summary.bytes > 0;
+    Ok(Start { form: summary.form, children: peek.children, other })
+}
+
+#[derive(Default)]
+struct Peek {
+    children: Vec<verify::Child>,
+    entries: usize,
+}
+
+impl Visitor for Peek {
+    const CHECKS: bool = false;
+
+    fn root(&mut self, form: Form) -> ControlFlow<()> {
+        if form == Form::Index { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    }
+
+    fn entry(&mut self, form: Form, entry: &entry::Entry<'_>, _: &mut Log) -> ControlFlow<()> {
+        self.entries += 1;
+        if form != Form::Index || self.entries > MOST_CHILDREN {
+            return ControlFlow::Break(());
+        }
+        self.children.extend(verify::Child::of(entry));
+        ControlFlow::Continue(())
+    }
+}

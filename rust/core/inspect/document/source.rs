@@ -1,0 +1,241 @@
+//! A window over the bytes of a file that knows its place: offset, line, first bad UTF-8.
+
+use std::io::{self, BufRead, Read};
+
+use crate::inspect::codes::Severity;
+use crate::inspect::document::encoding;
+use crate::inspect::document::inflate::{Bytes, Damage};
+use crate::inspect::finding::At;
+
+const WINDOW: usize = 256 << 10;
+
+/// The longest tag, text or comment: 1 MiB. The longest legal one has some thousand bytes.
+pub const MAX_TOKEN: usize = 1 << 20;
+
+/// The bytes of one file.
+pub struct Source {
+    buf: Vec<u8>,
+    pos: usize,
+    end: usize,
+    reader: Option<Box<dyn Read + Send>>,
+    /// offset of `buf[0]`
+    base: u64,
+    /// line at `pos`
+    line: u64,
+    /// bytes that the present token may still take
+    budget: usize,
+    /// `buf[..checked]` is UTF-8
+    checked: usize,
+    bad_utf8: Option<At>,
+    damage: Option<Damage>,
+    decoded: bool,
+}
+
+impl Source {
+    /// A window over `bytes`.
+    pub fn new(bytes: Bytes) -> Source {
+        let (buf, end, reader) = match bytes {
+            Bytes::Whole(all) => {
+                let end = all.len();
+                (all, end, None)
+            }
+            Bytes::Stream(reader) => (Vec::new(), 0, Some(reader)),
+        };
+        let mut source = Source {
+            buf,
+            pos: 0,
+            end,
+            reader,
+            base: 0,
+            line: 1,
+            budget: MAX_TOKEN,
+            checked: 0,
+            bad_utf8: None,
+            damage: None,
+            decoded: false,
+        };
+        source.check_utf8();
+        source
+    }
+
+    /// The bytes from here on, decoded into UTF-8; places are counted in that.
+    pub fn decode(self, form: encoding::Form) -> Source {
+        let Source { mut buf, pos, end, reader, damage, .. } = self;
+        buf.truncate(end);
+        let mut ahead = io::Cursor::new(buf);
+        ahead.set_position(pos as u64);
+        let rest: Box<dyn Read + Send> = match reader {
+            Some(reader) => Box::new(ahead.chain(reader)),
+            None => Box::new(ahead),
+        };
+        let bytes = Bytes::Stream(Box::new(encoding::Decoded::new(form, rest)));
+        Source { decoded: true, damage, ..Source::new(bytes) }
+    }
+
+    /// Whether the bytes were in another encoding than UTF-8.
+    pub fn is_decoded(&self) -> bool {
+        self.decoded
+    }
+
+    /// Where the next byte stands.
+    pub fn at(&self) -> At {
+        At { offset: self.base + self.pos as u64, line: self.line }
+    }
+
+    /// The bytes at hand, without reading more.
+    pub fn window(&self) -> &[u8] {
+        &self.buf[self.pos..self.end]
+    }
+
+    /// Starts a new token: it may take [`MAX_TOKEN`] bytes again.
+    pub fn start_token(&mut self) {
+        self.budget = MAX_TOKEN;
+    }
+
+    /// Whether the token took more than it may.
+    pub fn is_token_too_long(&self) -> bool {
+        self.budget == 0
+    }
+
+    /// Where the first byte that is not UTF-8 stands, among those read so far.
+    pub fn bad_utf8(&self) -> Option<At> {
+        self.bad_utf8
+    }
+
+    /// Whether the compressed form broke off; a second member or trailing bytes do not count.
+    pub fn is_damaged(&self) -> bool {
+        self.damage.as_ref().is_some_and(|damage| damage.code.severity == Severity::Error)
+    }
+
+    /// What is wrong with the compressed form, once it was met, and where
+    /// the bytes end because of it.
+    pub fn take_damage(&mut self) -> Option<(Damage, At)> {
+        let damage = self.damage.take()?;
+        let line = self.line + memchr::memchr_iter(b'\n', self.window()).count() as u64;
+        Some((damage, At { offset: self.base + self.end as u64, line }))
+    }
+
+    /// Reads more behind the bytes at hand, up to the size of a window. False at the end of the
+    /// file and where the window is full.
+    pub fn more(&mut self) -> io::Result<bool> {
+        if self.reader.is_none() {
+            return Ok(false);
+        }
+        if self.buf.len() < WINDOW {
+            self.buf.resize(WINDOW, 0);
+        }
+        if self.pos > 0 {
+            self.buf.copy_within(self.pos..self.end, 0);
+            self.base += self.pos as u64;
+            self.end -= self.pos;
+            self.checked = self.checked.saturating_sub(self.pos);
+            self.pos = 0;
+        }
+        let before = self.end;
+        while self.end < self.buf.len() {
+            let Some(reader) = &mut self.reader else { break };
+            match reader.read(&mut self.buf[self.end..]) {
+                Ok(0) => self.reader = None,
+                Ok(n) => self.end += n,
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) => {
+                    self.reader = None;
+                    match e.downcast::<Damage>() {
+                        Ok(damage) => self.damage = Some(damage),
+                        Err(e) => return Err(e),
+                    }
+                }
+            }
+        }
+        self.check_utf8();
+        Ok(self.end > before)
+    }
+
+    /// Moves over all bytes to the end of the file, unless `stopped` says that nobody waits for it.
+    pub fn drain(&mut self, stopped: impl Fn() -> bool) {
+        while !stopped() {
+            let left = self.window().len();
+            self.advance(left);
+            if !matches!(self.more(), Ok(true)) {
+                break;
+            }
+        }
+    }
+
+    /// Skips to the next place where `wanted` says yes to the bytes that start there; it sees at
+    /// least 32 of them but at the end of the file. False where there is none.
+    pub fn skip_to(&mut self, wanted: impl Fn(&[u8]) -> bool) -> io::Result<bool> {
+        loop {
+            let window = self.window();
+            let last = match self.reader {
+                Some(_) => window.len().saturating_sub(31),
+                None => window.len(),
+            };
+            let found =
+                memchr::memchr_iter(b'<', &window[..last]).find(|&at| wanted(&window[at..]));
+            if let Some(at) = found {
+                self.advance(at);
+                return Ok(true);
+            }
+            self.advance(last);
+            if self.reader.is_none() {
+                return Ok(false);
+            }
+            self.more()?;
+        }
+    }
+
+    /// Moves over `n` bytes of the window.
+    pub fn advance(&mut self, n: usize) {
+        let to = (self.pos + n).min(self.end);
+        self.line += memchr::memchr_iter(b'\n', &self.buf[self.pos..to]).count() as u64;
+        self.pos = to;
+    }
+
+    /// The buffer, to be used again.
+    pub fn into_buffer(self) -> Vec<u8> {
+        self.buf
+    }
+
+    fn check_utf8(&mut self) {
+        if self.bad_utf8.is_some() || self.checked >= self.end {
+            return;
+        }
+        let Err(error) = simdutf8::compat::from_utf8(&self.buf[self.checked..self.end]) else {
+            self.checked = self.end;
+            return;
+        };
+        self.checked += error.valid_up_to();
+        if error.error_len().is_some() || self.reader.is_none() {
+            let read = &self.buf[self.pos..self.checked.max(self.pos)];
+            let line = self.line + memchr::memchr_iter(b'\n', read).count() as u64;
+            self.bad_utf8 = Some(At { offset: self.base + self.checked as u64, line });
+        }
+    }
+}
+
+impl Read for Source {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let got = self.fill_buf()?.read(out)?;
+        self.consume(got);
+        Ok(got)
+    }
+}
+
+impl BufRead for Source {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        if self.pos == self.end && self.reader.is_some() {
+            self.more()?;
+        }
+        if self.budget == 0 {
+            return Err(io::Error::other("longer than a token may be"));
+        }
+        let end = self.end.min(self.pos + self.budget);
+        Ok(&self.buf[self.pos..end])
+    }
+
+    fn consume(&mut self, n: usize) {
+        self.advance(n);
+        self.budget = self.budget.saturating_sub(n);
+    }
+}

@@ -1,0 +1,18 @@
+//! Sitemaps to findings and rows: anybody's sitemaps, which are hostile by assumption.
+//!
+//! [`document`] turns the bytes of a file into entries; [`verify`], [`read`] and [`diff`] use them.
+
+mod build;
+pub mod changes;
+pub mod check;
+pub mod codes;
+pub mod crew;
+pub mod diff;
+pub mod document;
+pub mod finding;
+pub mod parquet;
+pub mod read;
+pub mod rows;
+pub mod spill;
+pub mod trim;
+pub mod verify;

@@ -1,0 +1,226 @@
+//! A stream of batches to a Parquet file: row groups are encoded on several threads and written in
+//! order, so that the file does not depend on their number.
+
+use std::io::{self, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use arrow_array::{RecordBatch, RecordBatchReader};
+use arrow_schema::{ArrowError, SchemaRef};
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
+use parquet::arrow::ArrowWriter;
+use parquet::arrow::arrow_writer::{
+    ArrowColumnChunk, ArrowRowGroupWriterFactory, ArrowWriterOptions, compute_leaves,
+};
+use parquet::basic::{Compression, ZstdLevel};
+use parquet::errors::ParquetError;
+use parquet::file::properties::{EnabledStatistics, WriterProperties};
+use parquet::schema::types::ColumnPath;
+
+use crate::error::Error;
+use crate::inspect::crew::PATIENCE;
+use crate::inspect::read::{BatchStream, failure};
+use crate::thread::{guard, inject, start};
+
+/// Rows and bytes of a row group: small ones make slow files.
+const ROWS: usize = 1 << 17;
+const BYTES: usize = 64 << 20;
+
+/// Columns whose values repeat; URLs do not.
+const REPEATED: [&str; 3] = ["shard", "changefreq", "change"];
+
+/// Why a file was not written.
+#[derive(Debug)]
+pub enum Failure {
+    /// The rows cannot be read, or encoded.
+    Rows(ArrowError),
+    /// The output cannot be written.
+    Output(io::Error),
+    /// The caller asked to stop.
+    Cancelled,
+}
+
+impl From<ParquetError> for Failure {
+    fn from(error: ParquetError) -> Failure {
+        match error {
+            ParquetError::External(inner) => match inner.downcast::<io::Error>() {
+                Ok(error) => Failure::Output(*error),
+                Err(other) => Failure::Rows(ArrowError::ExternalError(other)),
+            },
+            other => Failure::Rows(failure("read.internal", &other.to_string())),
+        }
+    }
+}
+
+type Encoded = Result<Vec<ArrowColumnChunk>, ParquetError>;
+/// A row group that is to be encoded, and where to send it then.
+type Job = (usize, Vec<RecordBatch>, Sender<Encoded>);
+/// Row groups in their order, or why there are no more.
+type Promised = Result<(usize, Receiver<Encoded>), ArrowError>;
+
+/// Writes all batches to `out` on `threads` threads; returns the number of rows. `poll` is asked
+/// ten times a second whether to stop. Memory: a row group a thread, and one more.
+pub fn write<W: Write + Send>(
+    batches: BatchStream,
+    out: W,
+    threads: usize,
+    poll: &mut dyn FnMut() -> bool,
+) -> Result<u64, Failure> {
+    let schema = batches.schema();
+    let _stop = Stop(batches.stopper());
+    let options = ArrowWriterOptions::new().with_properties(properties(&schema)?);
+    let writer = ArrowWriter::try_new_with_options(out, schema.clone(), options)?;
+    let (mut writer, factory) = writer.into_serialized_writer()?;
+    let (jobs, work) = bounded::<Job>(0);
+    let (promises, promised) = bounded::<Promised>(threads.max(1));
+    // they are not waited for after a stop: what is between two batches can take long
+    let factory = Arc::new(factory);
+    let fallen = Arc::new(OnceLock::new());
+    let mut encoders = Vec::new();
+    for thread in 0..threads.max(1) {
+        let (factory, schema) = (factory.clone(), schema.clone());
+        // the second keeps the queue open until it is told why nobody takes from it
+        let (work, alive, told) = (work.clone(), work.clone(), fallen.clone());
+        let run = move || {
+            for (number, batches, to) in work {
+                let encoded = guard("encode.group", || encode(&factory, &schema, number, &batches));
+                // the taker may have gone
+                to.send(encoded.unwrap_or_else(|e| Err(ParquetError::External(said(&e).into()))))
+                    .ok();
+            }
+        };
+        let failed = move |error: Error| {
+            told.get_or_init(|| said(&error));
+            drop(alive);
+        };
+        match start("encode", run, failed) {
+            Ok(encoder) => encoders.push(encoder),
+            Err(error) if thread == 0 => return Err(Failure::Rows(failed_rows(said(&error)))),
+            Err(_) => break, // those that there are do all the work
+        }
+    }
+    drop(work);
+    let told = promises.clone();
+    start(
+        "group",
+        move || group(batches, &jobs, &promises),
+        move |error| drop(told.send(Err(failed_rows(said(&error))))), // or the taker has gone
+    )
+    .map_err(|error| Failure::Rows(failed_rows(said(&error))))?;
+    let mut total = 0;
+    while let Some(next) = patiently(&promised, poll)? {
+        let (rows, encoded) = next.map_err(Failure::Rows)?;
+        let died = || match fallen.get() {
+            Some(text) => failed_rows(text.clone()),
+            None => failure("read.internal", "a thread died; this is a defect of urlset"),
+        };
+        let columns = patiently(&encoded, poll)?.ok_or_else(|| Failure::Rows(died()))??;
+        let mut group = writer.next_row_group()?;
+        for column in columns {
+            column.append_to_row_group(&mut group)?;
+        }
+        group.close()?;
+        total += rows as u64;
+    }
+    // all is encoded: they end at once, if they have not failed
+    encoders.into_iter().for_each(|encoder| drop(encoder.join()));
+    if let Some(text) = fallen.get() {
+        return Err(Failure::Rows(failed_rows(text.clone())));
+    }
+    writer.close()?;
+    Ok(total)
+}
+
+/// An error as [`failure`] has it.
+fn said(error: &Error) -> String {
+    format!("[{}] {error}", error.code)
+}
+
+fn failed_rows(text: String) -> ArrowError {
+    ArrowError::ExternalError(text.into())
+}
+
+/// Sets the flag when it goes, whatever the reason.
+struct Stop(Arc<AtomicBool>);
+
+impl Drop for Stop {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+fn properties(schema: &SchemaRef) -> Result<WriterProperties, ParquetError> {
+    let mut properties = WriterProperties::builder()
+        .set_compression(Compression::ZSTD(ZstdLevel::try_new(1)?))
+        .set_statistics_enabled(EnabledStatistics::Chunk)
+        .set_dictionary_enabled(false)
+        .set_coerce_types(true); // lists as the format wants them: list.element
+    for name in REPEATED.iter().filter(|name| schema.index_of(name).is_ok()) {
+        properties = properties.set_column_dictionary_enabled(ColumnPath::from(*name), true);
+    }
+    Ok(properties.build())
+}
+
+/// What comes next; `None` where nothing will.
+fn patiently<T>(from: &Receiver<T>, poll: &mut dyn FnMut() -> bool) -> Result<Option<T>, Failure> {
+    loop {
+        match from.recv_timeout(PATIENCE) {
+            Ok(next) => return Ok(Some(next)),
+            Err(RecvTimeoutError::Disconnected) => return Ok(None),
+            Err(RecvTimeoutError::Timeout) if poll() => return Err(Failure::Cancelled),
+            Err(RecvTimeoutError::Timeout) => {}
+        }
+    }
+}
+
+/// Gathers batches to row groups and promises them in order, until the taker has gone.
+fn group(batches: BatchStream, jobs: &Sender<Job>, promises: &Sender<Promised>) {
+    let (mut gathered, mut rows, mut bytes, mut number) = (Vec::new(), 0, 0, 0);
+    let mut give = |gathered: Vec<RecordBatch>, rows: usize| -> bool {
+        let (to, encoded) = bounded(1);
+        let job = (number, gathered, to);
+        number += 1;
+        promises.send(Ok((rows, encoded))).is_ok() && jobs.send(job).is_ok()
+    };
+    for batch in batches {
+        inject("group.batch");
+        match batch {
+            Ok(batch) => {
+                rows += batch.num_rows();
+                bytes += batch.get_array_memory_size();
+                gathered.push(batch);
+            }
+            Err(error) => {
+                promises.send(Err(error)).ok(); // the taker may have gone
+                return;
+            }
+        }
+        if rows >= ROWS || bytes >= BYTES {
+            if !give(std::mem::take(&mut gathered), rows) {
+                return;
+            }
+            (rows, bytes) = (0, 0);
+        }
+    }
+    if rows > 0 {
+        give(gathered, rows);
+    }
+}
+
+fn encode(
+    factory: &ArrowRowGroupWriterFactory,
+    schema: &SchemaRef,
+    number: usize,
+    batches: &[RecordBatch],
+) -> Encoded {
+    let mut writers = factory.create_column_writers(number)?;
+    for batch in batches {
+        let mut leaves = writers.iter_mut();
+        for (field, column) in schema.fields().iter().zip(batch.columns()) {
+            for (leaf, writer) in compute_leaves(field, column)?.iter().zip(&mut leaves) {
+                writer.write(leaf)?;
+            }
+        }
+    }
+    writers.into_iter().map(|writer| writer.close()).collect()
+}

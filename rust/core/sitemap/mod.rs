@@ -1,0 +1,14 @@
+//! The sitemap format: what a URL, a date, a language code and the other values look like, how they
+//! are written in XML, and the limits. Used by everything else; uses no stage.
+
+pub mod changefreq;
+pub mod characters;
+pub mod date;
+pub mod escape;
+pub mod host;
+pub mod hreflang;
+pub mod iso;
+pub mod namespaces;
+pub mod placeholder;
+pub mod priority;
+pub mod url;

@@ -1,0 +1,149 @@
+//! Texts that stand for a value that is missing. `docs/urls.md` has the same lists.
+
+use crate::simd::AsciiSet;
+use crate::sitemap::characters::trim;
+
+/// No value of a catalog, whatever the column holds.
+const ALWAYS: &[&str] = &[
+    "n/a",
+    "n/a.",
+    "n.a.",
+    "#n/a",
+    "#na",
+    "<na>",
+    "null",
+    "(null)",
+    "<null>",
+    "#null!",
+    "\\n",
+    "nil",
+    "none",
+    "(none)",
+    "<none>",
+    "nan",
+    "-nan",
+    "undefined",
+    "[object object]",
+    "tbd",
+    "tba",
+    "#ref!",
+    "#value!",
+    "#name?",
+    "#num!",
+    "#div/0!",
+    "#error!",
+    "-",
+    "--",
+    "---",
+    "–",
+    "—",
+    "?",
+    "??",
+    "???",
+    "%s",
+    "%d",
+];
+
+/// No URL, but maybe a number, a country or a word that is part of one.
+const NOT_A_URL: &[&str] = &[
+    "0", "0.0", "-1", "na", "nat", "unknown", "empty", "(empty)", "(blank)", "todo", "xxx", "true",
+    "false",
+];
+
+/// How what a program left unfilled begins and ends.
+const UNFILLED: &[(&str, &str)] = &[
+    ("{{", "}}"),
+    ("${", "}"),
+    ("#{", "}"),
+    ("%{", "}"),
+    ("{%", "%}"),
+    ("<%", "%>"),
+    ("[[", "]]"),
+];
+
+/// Bytes of the longest text.
+const LONGEST: usize = 15;
+
+/// How any of them begins.
+const FIRST: AsciiSet = AsciiSet::new(b"nNuUtT#<([\\-?%{$");
+
+/// Whether a value of a column is none: of what a template is filled with.
+#[inline]
+pub(crate) fn is_value(text: &[u8]) -> bool {
+    text.first().is_some_and(|&first| FIRST.contains(first) || first == 0xe2) && is_always(text)
+}
+
+/// Whether a cell that should hold a URL holds none.
+#[cold]
+pub(crate) fn is_url(text: &[u8]) -> bool {
+    is_always(text) || is_listed(trim(text), NOT_A_URL)
+}
+
+fn is_always(text: &[u8]) -> bool {
+    let text = trim(text);
+    is_listed(text, ALWAYS) || is_unfilled(text)
+}
+
+fn is_listed(text: &[u8], list: &[&str]) -> bool {
+    text.len() <= LONGEST && list.iter().any(|one| one.as_bytes().eq_ignore_ascii_case(text))
+}
+
+/// `{{slug}}`, `${slug}` and the like; `{slug}` only where a name is inside: an id in braces is none.
+fn is_unfilled(text: &[u8]) -> bool {
+    let name = |inside: &[u8]| {
+        inside.first().is_some_and(|byte| byte.is_ascii_alphabetic() || *byte == b'_')
+            && inside.iter().all(|byte| byte.is_ascii_alphanumeric() || b"_.".contains(byte))
+    };
+    let inside = |open: &str, close: &str| {
+        text.strip_prefix(open.as_bytes())?.strip_suffix(close.as_bytes())
+    };
+    UNFILLED.iter().any(|(open, close)| inside(open, close).is_some())
+        || inside("{", "}").is_some_and(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_are_as_the_code_expects() {
+        for one in ALWAYS.iter().chain(NOT_A_URL) {
+            assert!(one.len() <= LONGEST && *one == one.to_ascii_lowercase());
+            assert!(is_url(one.as_bytes()) && is_url(one.to_ascii_uppercase().as_bytes()));
+        }
+        for one in ALWAYS {
+            assert!(is_value(one.as_bytes()) && is_value(one.to_ascii_uppercase().as_bytes()));
+        }
+        for one in NOT_A_URL {
+            assert!(!is_value(one.as_bytes()), "{one}");
+        }
+        for (open, close) in UNFILLED {
+            assert!(is_value(format!("{open}slug{close}").as_bytes()), "{open}");
+        }
+    }
+
+    #[test]
+    fn what_is_and_what_is_none() {
+        for text in ["N/A", "Null", "NaN", "{{ url }}", "{slug}", "{a.b_1}", "${x}", "<%= u %>"] {
+            assert!(is_value(text.as_bytes()), "{text}");
+        }
+        for text in [
+            "",
+            "0",
+            "NA",
+            "a",
+            "no",
+            "null-modem",
+            "nanny",
+            "-1-",
+            "{3F2504E0-4F89-11D3-9A0C-0305E82C3301}",
+            "{}",
+            "{1}",
+            "/",
+            "…",
+            "#1",
+        ] {
+            assert!(!is_value(text.as_bytes()), "{text}");
+        }
+    }
+}
