@@ -17,11 +17,11 @@ TYPE_CHECKING = False  # the module typing takes 5 ms
 if TYPE_CHECKING:
     from ._core import __version__
     from .announce import AnnounceReport, announce
-    from .build import build
-    from .diff import diff
-    from .read import read
+    from .build.job import build
+    from .inspect.diff import diff
+    from .inspect.read import read
+    from .inspect.verify import verify
     from .report import Report
-    from .verify import verify
 del TYPE_CHECKING
 
 __all__ = [
@@ -49,10 +49,10 @@ _MODULES = {
     "AnnounceReport": "announce.report",
     "Report": "report",
     "announce": "announce",
-    "build": "build",
-    "diff": "diff",
-    "read": "read",
-    "verify": "verify",
+    "build": "build.job",
+    "diff": "inspect.diff",
+    "read": "inspect.read",
+    "verify": "inspect.verify",
 }
 
 

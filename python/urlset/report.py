@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 if TYPE_CHECKING:
-    from .config import Options
+    from .options import Options
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .config import Options, check_name, make_options, option_of
+from .build.names import check_sets
 from .errors import ConfigError
-from .names import check_sets
+from .options import Options, check_name, make_options, option_of
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ import tomli_w
 import urlset as package
 from conftest import SITE, read_set, urlset
 from urlset.cli.build import build as command
-from urlset.config import BuildOptions, Options
+from urlset.options import BuildOptions, Options
 
 
 @pytest.fixture
@@ -358,9 +358,9 @@ def test_the_exports_are_what_is_promised() -> None:
     assert set(package.__all__) <= set(dir(package))
 
 
-def test_functions_go_by_the_names_of_their_modules() -> None:
+def test_functions_go_by_the_names_of_packages() -> None:
     code = (
-        "import urlset, urlset.build, urlset.diff, urlset.verify, urlset.read, urlset.announce\n"
+        "import urlset, urlset.build, urlset.build.job, urlset.announce\n"
         "from urlset import build, diff\n"
         "print([callable(f) for f in (urlset.build, urlset.diff, urlset.verify, urlset.read,"
         " urlset.announce, build, diff)], hasattr(urlset, 'nothing'))"

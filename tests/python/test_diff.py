@@ -52,7 +52,7 @@ def random_site(rng: random.Random, size: int) -> Site:
     }
 
 
-def rows_of(changes: urlset.diff.Changes) -> list[tuple[object, ...]]:
+def rows_of(changes: urlset.inspect.diff.Changes) -> list[tuple[object, ...]]:
     return [tuple(row.values()) for row in changes.read_all().to_pylist()]
 
 

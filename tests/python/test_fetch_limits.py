@@ -27,7 +27,8 @@ from hostile_server import (
     status,
     urlset_of,
 )
-from urlset import fetch, transport
+from urlset import transport
+from urlset.inspect import fetch
 
 
 @pytest.fixture

@@ -15,7 +15,8 @@ from hostile_server import ENDLESS, FLOODS, WRONG, HostileServer, index_of, urls
 
 #: the limits, small enough for a test: what they are applied to stays the same
 LIMITS = """
-import urlset.fetch as fetch, urlset.transport as transport
+from urlset import transport
+from urlset.inspect import fetch
 fetch.DEADLINE, fetch.TIMEOUT = 6.0, 1.5
 transport.SLOWEST_SECONDS = 2.0
 fetch.MOST_BYTES = 32 << 20
@@ -108,7 +109,8 @@ def test_hosts_that_cannot_be_asked(server: HostileServer, tmp_path: Path) -> No
 @pytest.mark.parametrize("name", sorted(ALL))
 def test_as_the_target_itself(server: HostileServer, name: str, tmp_path: Path,
                               monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
-    from urlset import fetch, transport
+    from urlset import transport
+    from urlset.inspect import fetch
 
     monkeypatch.setattr(fetch, "DEADLINE", 4.0)
     monkeypatch.setattr(fetch, "TIMEOUT", 0.5)

@@ -16,8 +16,8 @@ import pytest
 from conftest import SITE, urlset
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from urlset.config import Options
-from urlset.init import init
+from urlset.build.init import init
+from urlset.options import Options
 
 
 def example(text: str, key: str) -> Any:

@@ -9,7 +9,7 @@ import pytest
 import urlset as package
 from conftest import SITE, read_bytes, read_index, read_set, urlset
 from urlset import ConfigError
-from urlset.index import Sitemap, render_indexes
+from urlset.build.index import Sitemap, render_indexes
 
 HEADER = (
     '<?xml version="1.0" encoding="UTF-8"?>\n'

@@ -241,7 +241,7 @@ def test_a_feed_over_files_changed_by_hand(tmp_path: Path, out: Path, layout: st
 def test_common_ends_are_cut(tmp_path: Path) -> None:
     """What differs is left, and nothing that one side alone has is lost."""
     from urlset import _core
-    from urlset.trim import trimmed
+    from urlset.build.trim import trimmed
 
     files = [[tmp_path / f"{side}.xml{gz}" for side in ("old", "new")] for gz in ("", ".gz")]
     cuts = [tmp_path / f"{side}-cut.xml" for side in ("old", "new")]

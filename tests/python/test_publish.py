@@ -238,7 +238,7 @@ def die_after(patch: pytest.MonkeyPatch, calls: int, death: type[BaseException])
 
     for name in ("replace", "unlink"):
         patch.setattr(os, name, dying(getattr(os, name)))
-    patch.setattr(import_module("urlset.build").Build, "_keep_rejects", lambda *_: None)
+    patch.setattr(import_module("urlset.build.job").Build, "_keep_rejects", lambda *_: None)
 
 
 @pytest.mark.parametrize("death", [Killed, KeyboardInterrupt, OSError])

@@ -115,7 +115,8 @@ def test_one_bad_row_under_fail(tmp_path: Path) -> None:
 
 def test_a_reject_file_that_lost_rows_is_found(tmp_path: Path) -> None:
     """The file is counted after its parts were joined: here a part loses its last row."""
-    from urlset import PublishError, rejects
+    from urlset import PublishError
+    from urlset.build import rejects
 
     part = tmp_path / "part.new"
     rows = '"in","1","url",loc.scheme,"no\nscheme","x:"\n' * 3

@@ -21,7 +21,7 @@ import urlset as us
 from conftest import SITE, files, read_bytes, read_index, read_set, read_shard, urlset
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from urlset.config import Options
+from urlset.options import Options
 
 Row = tuple[str, str]  # loc and lastmod
 

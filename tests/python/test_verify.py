@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 import urlset
-from urlset.targets import Item
-from urlset.verify import verify_files
+from urlset.inspect.targets import Item
+from urlset.inspect.verify import verify_files
 
 REPO = Path(__file__).parents[2]
 BROKEN = REPO / "tests" / "data" / "broken"

@@ -309,7 +309,7 @@ def test_content_encoding(server: Server) -> None:
 
 
 def test_sizes_are_bounded(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    from urlset import fetch
+    from urlset.inspect import fetch
 
     base, pages = server
     monkeypatch.setattr(fetch, "MOST_BYTES", 1 << 20)

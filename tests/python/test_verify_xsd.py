@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 from lxml import etree
-from urlset.targets import Item
-from urlset.verify import verify_files
+from urlset.inspect.targets import Item
+from urlset.inspect.verify import verify_files
 
 REPO = Path(__file__).parents[2]
 NS = "http://www.sitemaps.org/schemas/sitemap/0.9"

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit
 
+from ..destination.folder import Folder
+from ..destination.state import STATE, manifests_in, parsed
 from ..errors import ConfigError, InputError, PublishError
-from ..folder import Folder
-from ..state import STATE, manifests_in, parsed
 from .address import check_page, host_of, origin_of, split
 from .index import read_index
 

@@ -47,7 +47,7 @@ def _version(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
     if not value or ctx.resilient_parsing:
         return
     from .. import __version__
-    from ..gzip import encoder_name
+    from ..build.gzip import encoder_name
 
     click.echo(f"urlset {__version__} (gzip by {encoder_name()})")
     ctx.exit()
@@ -117,7 +117,7 @@ def main(argv: list[str] | None = None) -> None:
         )
         status = 3
     except Exception as error:
-        from ..threads import REFUSED, is_refused
+        from ..build.threads import REFUSED, is_refused
 
         if os.environ.get("URLSET_TRACEBACK"):
             raise

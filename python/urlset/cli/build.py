@@ -14,9 +14,9 @@ from typing import Any, NoReturn
 
 import click
 
-from ..build import Build, OnProgress
-from ..config import Options
+from ..build.job import Build, OnProgress
 from ..errors import PublishError
+from ..options import Options
 from ..report import Report
 from ..wording import count
 from . import one_line
@@ -46,7 +46,7 @@ MOST_INDEXES = 20
 
 
 class _Sections(click.Command):
-    """Options under the headings of the table in :mod:`urlset.config`."""
+    """Options under the headings of the table in :mod:`urlset.options`."""
 
     def make_context(
         self,

@@ -39,8 +39,8 @@ def diff(
     old: str, new: str, output: str | None, format: str | None, quiet: bool, **options: Any
 ) -> int:
     """Tell which URLs were added, changed and removed from OLD to NEW."""
-    from ..diff import diff as changes_of
-    from ..rows import format_of, write
+    from ..inspect.diff import diff as changes_of
+    from ..inspect.rows import format_of, write
     from ..wording import count
 
     kind = format_of(output, format) if output else None

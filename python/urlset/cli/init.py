@@ -7,9 +7,9 @@ from pathlib import Path
 
 import click
 
-from ..config import Options, make_options
-from ..init import init as write_toml
-from ..outfile import must_be_local
+from ..build.init import init as write_toml
+from ..destination.outfile import must_be_local
+from ..options import Options, make_options
 from . import one_line
 from .signals import stoppable
 

@@ -19,7 +19,7 @@ from ..wording import count
 
 if TYPE_CHECKING:
     from .. import _core
-    from ..source import Feed
+    from ..build.source import Feed
 
 
 class Line:

@@ -30,8 +30,8 @@ From Python: urlset.read(...) gives rows to pyarrow, Polars, DuckDB and pandas."
 @click.option("--quiet", "-q", is_flag=True, help="Print nothing about what was done.")
 def read(target: str, output: str, format: str | None, quiet: bool, **options: Any) -> int:
     """Turn sitemaps back into rows: a file, a folder, an index with all it lists, or a URL."""
-    from ..read import read as rows_of
-    from ..rows import format_of, write
+    from ..inspect.read import read as rows_of
+    from ..inspect.rows import format_of, write
     from ..wording import count
 
     kind = format_of(output, format)

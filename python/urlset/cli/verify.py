@@ -15,7 +15,7 @@ from .signals import stoppable
 from .sizes import SIZE
 
 if TYPE_CHECKING:
-    from ..verify import Problem, Report
+    from ..inspect.verify import Problem, Report
 
 _COLOURS = {"error": "red", "warning": "yellow", "note": "cyan"}
 
@@ -57,9 +57,9 @@ def verify(
     """Check sitemaps: a file, a folder, an index with all it lists, or a URL."""
     if json_path == "-" and jsonl_path == "-":
         raise click.UsageError("only one of --json and --jsonl can go to stdout")
+    from ..destination.outfile import check_writable, must_be_local
     from ..errors import PublishError
-    from ..outfile import check_writable, must_be_local
-    from ..verify import verify as check
+    from ..inspect.verify import verify as check
 
     for name, path in (("json", json_path), ("jsonl", jsonl_path)):
         if path is None or path == "-":

@@ -1,0 +1,1 @@
+"""Rows to a published set: the job and its parts."""

@@ -1,0 +1,1 @@
+"""Where a set is published."""

@@ -1,0 +1,103 @@
+"""Locks in the state folder: one for each name, and one for what concerns the names together."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import stat
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from ..errors import PublishError
+from .folder import Folder, link_error
+from .state import LOCK
+
+#: seconds to wait while sets of other names go live, which takes one at most
+PATIENCE = 300.0
+#: where folders cannot be locked
+LOCK_OF_NAMES = f"{LOCK}.names"
+_BUSY = (errno.EWOULDBLOCK, errno.EACCES)
+_FLAGS = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+
+
+def lock_state(folder: Folder, out: Path) -> int:
+    """A lock on the state of a name; closing the descriptor gives it back.
+
+    Raises:
+        PublishError: ``output.locked``: another build has it; ``output.lock``; ``output.link``.
+    """
+    lock = _open(folder, LOCK)
+    try:
+        if not _try(lock, folder.path / LOCK):
+            raise PublishError(
+                f"{out}: another build is publishing here; wait for it, or choose another --out",
+                code="output.locked",
+            )
+    except BaseException:
+        os.close(lock)
+        raise
+    return lock
+
+
+@contextmanager
+def alone(root: Folder) -> Iterator[None]:
+    """Keeps builds of other names from going live meanwhile; waits for those that do.
+
+    Raises:
+        PublishError: ``output.locked``: one of them does not end; ``output.lock``.
+    """
+    lock = root.reopened()
+    try:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            free = True
+        except OSError as error:
+            free = False
+            if error.errno not in _BUSY:  # NFS, for one, locks files only
+                os.close(lock)
+                lock = -1
+                lock = _open(root, LOCK_OF_NAMES)
+        ends = time.monotonic() + PATIENCE
+        while not (free or _try(lock, root.path)):
+            if time.monotonic() > ends:
+                raise PublishError(
+                    f"{root.path}: a build of another name has held it for {PATIENCE:.0f} seconds;"
+                    " is it stopped?",
+                    code="output.locked",
+                )
+            time.sleep(0.02)
+        yield
+    finally:
+        if lock >= 0:
+            os.close(lock)
+
+
+def _open(folder: Folder, name: str) -> int:
+    path = folder.path / name
+    try:
+        lock = os.open(name, _FLAGS, 0o666, dir_fd=folder.descriptor)
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise link_error(path) from None
+        error.filename = os.fspath(path)
+        raise
+    if not stat.S_ISREG(os.fstat(lock).st_mode):
+        os.close(lock)
+        raise PublishError(f"{path}: is no regular file; remove it", code="output.lock")
+    return lock
+
+
+def _try(lock: int, path: Path) -> bool:
+    """Takes the lock if it is free."""
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        if error.errno in _BUSY:
+            return False
+        raise PublishError(
+            f"{path}: {error.strerror}; file locks are needed", code="output.lock"
+        ) from None
+    return True

@@ -1,0 +1,148 @@
+"""Files that the user names for a report, a feed, rows: whole or not at all, and checked early."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import BinaryIO
+from uuid import uuid4
+
+from ..errors import ConfigError
+
+_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+#: what ``Path`` makes of an address: one slash
+_URI_AS_PATH = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+def must_be_local(name: str, target: str | os.PathLike[str]) -> None:
+    """A destination is a path; without this, ``s3://bucket/x`` would be a folder ``s3:``.
+
+    Raises:
+        ConfigError: ``config.{name}``.
+    """
+    text = os.fspath(target)
+    pattern = _URI if isinstance(target, str) else _URI_AS_PATH
+    if pattern.match(text):
+        raise ConfigError(
+            f"{name}: {text!r} is an address; only local paths can be written: write it to a folder"
+            " and copy that",
+            code=f"config.{name}",
+        )
+
+
+def check_writable(
+    target: Path, *, will_exist: tuple[Path, ...] = (), replaced: bool = True
+) -> None:
+    """Whether a file can be written, as far as that can be told without touching it.
+
+    Args:
+        will_exist: folders that are made before the file is.
+        replaced: it is written by :func:`replacing`, after missing folders were made; otherwise
+            as it is.
+
+    Raises:
+        OSError: it cannot.
+    """
+    if target.is_symlink() and not target.exists():
+        raise OSError(errno.ENOENT, "is a symbolic link to nothing; remove it", str(target))
+    if target.is_dir():
+        raise _error(errno.EISDIR, target)
+    if target.exists():
+        if not os.access(target, os.W_OK):
+            raise _error(errno.EROFS if _is_read_only(target) else errno.EACCES, target)
+        if not replaced or is_special(target):
+            return
+    folder = Path.cwd().joinpath(target).parent
+    if not folder.exists():
+        made = [Path.cwd() / path for path in will_exist]
+        if not replaced and not any(folder in (path, *path.parents) for path in made):
+            raise _error(errno.ENOENT, target)
+        while not folder.exists() and not folder.is_symlink():
+            folder = folder.parent
+    if not folder.is_dir():
+        raise _error(errno.ENOTDIR, folder)
+    # the only test that is true on every filesystem
+    probe = folder / f".urlset-{uuid4().hex}"
+    try:
+        os.close(os.open(probe, _NEW, 0o600))
+    except OSError as error:
+        raise _error(error.errno or errno.EACCES, target) from None
+    probe.unlink()
+
+
+def _is_read_only(target: Path) -> bool:
+    return bool(os.statvfs(target).f_flag & os.ST_RDONLY)
+
+
+@contextmanager
+def replacing(target: Path) -> Iterator[BinaryIO]:
+    """A file that takes the place of ``target`` when the block ends well; else nothing changes.
+
+    It is written beside it and synced. Of a link, the file that it leads to is replaced. A device
+    or a pipe is written to as it is, and so is the file that a standard stream was redirected to.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    stream = _standard_stream(target)
+    if stream is not None or is_special(target):
+        # through the stream itself: with >> it appends
+        with open(target if stream is None else os.dup(stream), "wb") as file:  # noqa: PTH123
+            yield file
+        return
+    if target.is_symlink():
+        if not target.exists():
+            raise OSError(errno.ENOENT, "is a symbolic link to nothing; remove it", str(target))
+        target = target.resolve()
+    staged = target.with_name(f".urlset-{uuid4().hex}")
+    try:
+        # the kernel applies the umask; asking for it would change it for all threads
+        with os.fdopen(os.open(staged, _NEW, 0o666), "wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        staged.replace(target)
+    except BaseException:
+        with suppress(OSError):
+            staged.unlink()
+        raise
+    sync_folder(target.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """Waits until the names in a folder are on the disk."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def is_special(target: Path) -> bool:
+    """Whether ``target`` is a device, a pipe, or the file of a standard stream: no other file may
+    take its place, as it might of ``/dev/stdout``."""
+    try:
+        mode = target.stat().st_mode
+    except OSError:
+        return False
+    ordinary = stat.S_ISREG(mode) or stat.S_ISDIR(mode)
+    return not ordinary or _standard_stream(target) is not None
+
+
+def _standard_stream(target: Path) -> int | None:
+    """The descriptor of standard output or standard error, if ``target`` is the same file."""
+    for descriptor in (1, 2):
+        with suppress(OSError):
+            if os.path.samestat(target.stat(), os.fstat(descriptor)):
+                return descriptor
+    return None
+
+
+def _error(number: int, path: Path) -> OSError:
+    return OSError(number, os.strerror(number), str(path))

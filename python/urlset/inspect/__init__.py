@@ -1,0 +1,1 @@
+"""Sitemaps to findings and rows: ``verify``, ``read`` and ``diff``."""

@@ -1,0 +1,86 @@
+"""Anybody's sitemaps back to rows."""
+
+from __future__ import annotations
+
+import os
+from contextlib import ExitStack
+
+from .. import _core
+from ..errors import ConfigError, InputError
+from .rows import Rows
+from .targets import Found, find
+
+
+def read(
+    target: str | os.PathLike[str],
+    *,
+    lenient: bool = False,
+    threads: int | None = None,
+    allow_private: bool = False,
+) -> Rows:
+    """Read a sitemap, an index with all it lists, a folder, or an http(s) URL.
+
+    The columns, in the order of the files and their entries:
+
+    =============  ====================================  =========================================
+    loc            string
+    lastmod        timestamp[us, UTC]                    a date counts as its midnight; null where
+                                                         it is no W3C Datetime
+    lastmod_text   string                                as written
+    changefreq     string                                as written
+    priority       double                                null where it is no number
+    images         list<string>
+    alternates     list<struct<lang, href>>
+    video          list<struct<thumbnail_loc, ...>>
+    news           struct<name, language, ...>
+    shard          string                                the file it stands in
+    =============  ====================================  =========================================
+
+    Args:
+        target: a file, a folder or a URL; any producer's, plain or gzip, XML or text.
+        lenient: leave out what cannot be read (damaged files, entries without loc) instead of
+            failing at the first of it.
+        threads: 1 or more; as many as there are cores by default.
+        allow_private: fetch from private addresses, too.
+
+    Returns:
+        Rows that can be read any number of times, each time from the files: ``read_all()`` for a
+        ``pyarrow.Table``, iteration for batches, ``__arrow_c_stream__`` for everything else.
+
+    Raises:
+        InputError: the target does not exist or holds no sitemap; while reading, also damage
+            with the codes of docs/verify.md, such as ``xml.truncated``.
+    """
+    stack = ExitStack()
+    try:
+        found = stack.enter_context(find(target, allow_private=allow_private))
+        must_be_whole(found, lenient)
+        files = [(item.path, item.name) for item in found.items]
+        count = thread_count(threads)
+        return Rows(_core.read_stream(files, count, lenient, stack), stack, count)
+    except BaseException:
+        stack.close()
+        raise
+
+
+def must_be_whole(found: Found, lenient: bool) -> None:
+    """Without ``lenient`` a file that an index lists but that is not there is an error."""
+    if lenient:
+        return
+    for code, name, line, _, url, message in found.problems:
+        if code in ("index.missing_file", "file.unreadable") or code.startswith("fetch."):
+            if code == "fetch.redirect":
+                continue
+            where = f"{name}: line {line}" if line else name
+            what = f" ({url})" if url else ""
+            raise InputError(f"{where}: {message}{what}", code=code, input=name)
+
+
+def thread_count(threads: int | None) -> int:
+    """Threads to use: as asked for, else one for each core that this process may use."""
+    if threads is None:
+        affinity = getattr(os, "sched_getaffinity", None)
+        return len(affinity(0)) if affinity else os.cpu_count() or 1
+    if threads < 1:
+        raise ConfigError("threads must be at least 1", code="read.options")
+    return threads

@@ -1,0 +1,251 @@
+"""Check anybody's sitemaps: what crawlers will make of them."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from .. import _core
+from ..errors import ConfigError, Error, InputError, PublishError
+from .targets import Found, Item, Rules, find
+
+MEMORY = 256 << 20
+_RANK = {"error": 0, "warning": 1, "note": 2}
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One finding.
+
+    Attributes:
+        code: stable, such as ``loc.relative``; docs/verify.md has the table.
+        severity: ``error`` (against the protocol or its schema), ``warning`` or ``note``.
+        file: the file, relative to the target, or its URL.
+        line: from 1; 0 where it is of the file as a whole.
+        offset: byte offset before compression.
+        url: the URL it is about, if there is one.
+        message: what is wrong.
+        help: what to do.
+    """
+
+    code: str
+    severity: str
+    file: str
+    line: int
+    offset: int
+    url: str | None
+    message: str
+    help: str
+
+
+@dataclass
+class File:
+    """One verified file: its kind (``urlset index text feed unknown``) and its sizes in bytes."""
+
+    name: str
+    kind: str
+    urls: int
+    bytes: int
+    compressed_bytes: int | None
+
+
+@dataclass
+class Report:
+    """What ``verify`` found.
+
+    Attributes:
+        ok: no error, and under ``strict`` no warning.
+        problems: of each file and code the first ones, errors first.
+        counts: how many of each code there are, listed or not.
+        files: what was verified.
+        urls: entries of all sitemaps.
+        bytes: of all files before compression.
+        seconds: how long it took.
+    """
+
+    ok: bool = True
+    problems: list[Problem] = field(default_factory=list)
+    counts: dict[str, int] = field(default_factory=dict)
+    files: list[File] = field(default_factory=list)
+    urls: int = 0
+    bytes: int = 0
+    seconds: float = 0.0
+
+    def total(self, severity: str) -> int:
+        """How many findings of a severity there are."""
+        severities = _severities()
+        return sum(n for code, n in self.counts.items() if severities[code][0] == severity)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The report as plain data, as ``--json`` writes it."""
+        totals = {f"{severity}s": self.total(severity) for severity in _RANK}
+        return {"version": _core.__version__, **totals, **asdict(self)}
+
+
+def verify(
+    target: str | os.PathLike[str],
+    *,
+    strict: bool = False,
+    duplicates: bool = True,
+    reciprocity: bool = False,
+    memory: int = MEMORY,
+    threads: int | None = None,
+    most: int = 100,
+    hosts: str | Sequence[str] | None = None,
+    allow_private: bool = False,
+) -> Report:
+    """Check a sitemap, an index with all it lists, a folder of them, or an http(s) URL.
+
+    Args:
+        target: a file, a folder or a URL; any producer's, plain or gzip, XML or text.
+        strict: warnings count as errors in ``report.ok``.
+        duplicates: look for URLs listed twice, within and across files.
+        reciprocity: look for alternates (hreflang) that are not linked back.
+        memory: bytes for the hashes of all URLs; above that they go to disk.
+        threads: 1 or more; as many as there are cores by default.
+        most: list so many findings of each code and file; all are counted.
+        hosts: which hosts URLs may have beside that of their file: ``"same"`` (none), ``"any"``,
+            or hosts as a list or separated by commas, each ``host`` or ``host:port``. By default
+            what the manifest of a build says, else ``"same"``.
+        allow_private: fetch from private addresses, too.
+
+    Raises:
+        InputError: the target does not exist, or holds no sitemap.
+        ConfigError: an option is out of range.
+    """
+    start = time.monotonic()
+    if memory < 1 << 20 or most < 1 or (threads is not None and threads < 1):
+        raise ConfigError(
+            "memory must be at least 1 MiB, most and threads at least 1", code="verify.options"
+        )
+    allowed = None if hosts is None else host_list(hosts)
+    with find(target, allow_private=allow_private) as found:
+        if hosts is not None:
+            for rules in found.rules:
+                rules.hosts = allowed
+        report = verify_found(
+            found,
+            duplicates=duplicates,
+            reciprocity=reciprocity,
+            memory=memory,
+            threads=threads,
+            most=most,
+        )
+    if strict:
+        report.ok = report.ok and not report.total("warning")
+    report.seconds = round(time.monotonic() - start, 3)
+    return report
+
+
+def verify_files(
+    items: Sequence[Item], manifest: dict[str, Any] | None = None, **options: Any
+) -> Report:
+    """Check a list of local files, as a build does with what it staged.
+
+    Args:
+        manifest: what it says of hosts and added sitemaps is what the files may have.
+        options: those of :func:`verify_found`.
+    """
+    found = Found(list(items), rules=[Rules.of(manifest or {})])
+    return verify_found(found, **options)
+
+
+def host_list(hosts: str | Sequence[str]) -> list[str] | None:
+    """Hosts as the core takes them: ``None`` for ``same``, no entry for ``any``.
+
+    Raises:
+        ConfigError: ``verify.options`` for what is no host.
+    """
+    names = hosts.split(",") if isinstance(hosts, str) else list(hosts)
+    if names in (["same"], ["any"]):
+        return None if names == ["same"] else []
+    found = []
+    for name in names:
+        try:
+            address = _core.address(f"https://{name.strip()}/")
+        except Error:
+            address = ""
+        host = address.removeprefix("https://").removesuffix("/")
+        if not host or set(host) & set("/?#@"):
+            message = f"hosts: {name!r} is not a host; write same, any, or hosts such as"
+            message += " m.shop.example,shop.example:8080"
+            raise ConfigError(message, code="verify.options")
+        # https without a port is any scheme on its default port, 443 is that of https alone
+        found.append(f"{host}:443" if name.strip().endswith(":443") else host)
+    return found
+
+
+def verify_found(
+    found: Found,
+    *,
+    duplicates: bool = True,
+    reciprocity: bool = False,
+    memory: int = MEMORY,
+    threads: int | None = None,
+    most: int = 100,
+) -> Report:
+    """Check files that were found already; the options are those of :func:`verify`."""
+    targets = [(item.path, item.name, item.url, item.listed, item.rules) for item in found.items]
+    with core_errors():
+        files = json.loads(
+            _core.verify_files(
+                targets,
+                threads=threads,
+                memory=memory,
+                duplicates=duplicates,
+                reciprocity=reciprocity,
+                most=most,
+                rules=[(each.hosts, each.added, each.kept_duplicates) for each in found.rules],
+            )
+        )
+    report = Report()
+    severities = _severities()
+    for item, read in zip(found.items, files, strict=True):
+        size = read["size"] if read["gzip"] else None
+        report.files.append(File(item.name, read["kind"], read["urls"], read["bytes"], size))
+        if read["kind"] != "index":
+            report.urls += read["urls"]
+        report.bytes += read["bytes"]
+        for code, count in read["counts"].items():
+            report.counts[code] = report.counts.get(code, 0) + count
+        report.problems += [Problem(file=item.name, **finding) for finding in read["findings"]]
+    listed: dict[tuple[str, str], int] = {}
+    for code, file, line, offset, url, message in found.problems:
+        severity, help_ = severities[code]
+        report.counts[code] = report.counts.get(code, 0) + 1
+        listed[code, file] = listed.get((code, file), 0) + 1
+        if listed[code, file] <= most:
+            problem = Problem(code, severity, file, line, offset, url, message, help_)
+            report.problems.append(problem)
+    report.problems.sort(key=lambda p: (_RANK[p.severity], p.code, p.file, p.offset))
+    report.counts = dict(sorted(report.counts.items()))
+    report.ok = report.total("error") == 0
+    return report
+
+
+def _severities() -> dict[str, tuple[str, str]]:
+    return {code: (severity, help_) for code, severity, help_ in _core.finding_codes()}
+
+
+class core_errors:
+    """Turns an error of the core into the exception of its kind."""
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, _type: object, error: BaseException | None, _trace: object) -> None:
+        if not isinstance(error, RuntimeError):
+            return
+        try:
+            said = json.loads(str(error))
+            kind, code, message = said["kind"], said["code"], said["message"]
+        except (ValueError, KeyError, TypeError):
+            return
+        if kind == "input":
+            raise InputError(message, code=code) from None
+        classes: dict[str, type[Error]] = {"config": ConfigError, "output": PublishError}
+        raise classes.get(kind, Error)(message, code=code) from None
