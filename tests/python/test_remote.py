@@ -23,6 +23,7 @@ import pytest
 import urlset as package
 from conftest import SITE, read_set, urlset
 from urlset import ConfigError, InputError
+from urlset.build.source import remote
 
 URLS = [f"{SITE}/p/{i}" for i in range(3_000)]
 TABLE = pa.table({"url": URLS, "n": range(3_000)})
@@ -195,7 +196,7 @@ def test_a_server_that_never_answers_is_not_waited_for_long(
     monkeypatch: pytest.MonkeyPatch, silent: str, out: Path, kind: str
 ) -> None:
     for limit in ("OPEN_SECONDS", "READ_SECONDS"):
-        monkeypatch.setattr(f"urlset.build.source.remote.{limit}", 1.0)
+        monkeypatch.setattr(remote, limit, 1.0)
     uri = {
         "http": f"http://{silent}/c.csv",
         "s3": f"s3://k:secret@b/c.csv?region=x&scheme=http&endpoint_override={silent}",
