@@ -6,6 +6,7 @@ Error                   everything below; ``.code`` is stable, ``.exit_status`` 
 ├── DataError           the data says no, nothing was published              exit 1
 │   └── RejectLimitError    more rejected rows than ``max_rejects`` allows
 ├── PublishError        output not writable, folder held by another build    exit 3
+│   └── ConflictError       another build published since the job was planned
 └── AnnounceError       a search engine said no                              exit 1
 """
 
@@ -81,6 +82,10 @@ class PublishError(Error):
     """The output cannot be written, or another build holds the folder."""
 
     exit_status = 3
+
+
+class ConflictError(PublishError):
+    """Another build published to the same destination since the job was planned."""
 
 
 class AnnounceError(Error):

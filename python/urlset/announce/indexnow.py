@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from ..build.threads import Pool
 from ..errors import AnnounceError, ConfigError, PublishError
 from ..signals import undisturbed
+from ..threads import Pool
 from ..wording import count
 from .address import check_page, host_of
 from .http import JSON, Again, Answer, Http, Request, Stopped, retry_after

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from urllib.parse import urljoin, urlsplit
 from uuid import uuid4
 
-from ..destination.outfile import sync_folder
 from ..errors import AnnounceError, ConfigError, InputError, PublishError
+from ..outfile import sync_folder
 from ..wording import count
 from .address import origin_of, split
 from .http import Again, Answer, Request

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit
 
-from ..destination.folder import Folder
-from ..destination.state import STATE, manifests_in, parsed
+from ..destination.directory import Directory
+from ..destination.state import STATE, manifests_in
 from ..errors import ConfigError, InputError, PublishError
 from .address import check_page, host_of, origin_of, split
 from .index import read_index
@@ -116,38 +116,18 @@ def _manifests(folder: Path, state: Path | None) -> list[dict[str, Any]]:
     try:
         with ExitStack() as opened:
             if state is None:
-                home = opened.enter_context(Folder.open(folder))
+                home = opened.enter_context(Directory.open(folder))
                 found = opened.enter_context(home.sub(STATE))
             elif state.is_dir():
-                found = opened.enter_context(Folder.open(state))
+                found = opened.enter_context(Directory.open(state))
             else:
                 return []
-            return [_checked(path, data) for path, data in manifests_in(found)]
+            return [{**each.to_dict(), "path": path} for path, each in manifests_in(found)]
     except OSError as error:
         place = Path(error.filename or folder)
         raise _wrong(place, f"cannot be read: {error.strerror}") from None
     except PublishError as error:
         raise InputError(str(error), code="announce.manifest") from None
-
-
-def _checked(path: Path, data: bytes) -> dict[str, Any]:
-    try:
-        value = parsed(data)
-    except (ValueError, TypeError, RecursionError):
-        raise _wrong(path, "is damaged: not JSON; build again") from None
-    if value.get("manifest") != 1:
-        raise _wrong(path, "is not a manifest that this version of urlset reads")
-    indexes = value.get("indexes")
-    if not (
-        isinstance(value.get("site"), str)
-        and isinstance(value.get("sitemap_url"), str)
-        and type(value.get("urls")) is int
-        and isinstance(indexes, list)
-        and all(isinstance(i, dict) and isinstance(i.get("path"), str) for i in indexes)
-    ):
-        why = "is damaged: site, sitemap_url, urls or indexes are not what they must be"
-        raise _wrong(path, why)
-    return {**value, "path": path}
 
 
 def _from_manifests(

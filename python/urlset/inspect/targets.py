@@ -12,7 +12,8 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from .. import _core
-from ..destination.state import read_manifests
+from ..destination.manifest import Manifest, ShardRecord
+from ..destination.state import manifests_of
 from ..errors import InputError
 from ..report import MAX_GOOGLE_INDEXES
 
@@ -53,16 +54,10 @@ class Rules:
     kept_duplicates: bool = False
 
     @classmethod
-    def of(cls, manifest: dict[str, Any]) -> Rules:
-        """What a manifest says of the set."""
-        rules = cls(kept_duplicates=manifest.get("duplicates") == "keep")
-        hosts = manifest.get("hosts")
-        if hosts == "any":
-            rules.hosts = []
-        elif isinstance(hosts, list) and hosts and all(isinstance(host, str) for host in hosts):
-            rules.hosts = hosts
-        rules.added = [url for url in _list(manifest, "added") if isinstance(url, str)]
-        return rules
+    def of(cls, manifest: Manifest) -> Rules:
+        """The rules of the set of a manifest."""
+        hosts = None if manifest.hosts is None else list(manifest.hosts)
+        return cls(hosts, list(manifest.added), manifest.keeps_duplicates)
 
 
 @dataclass
@@ -72,13 +67,13 @@ class Found:
     Attributes:
         items: indexes first, each file once.
         problems: (code, item name, line, byte offset, URL, message) each.
-        shards: by name what a manifest of urlset says of a shard, its digest among it.
+        shards: by name the record of a shard in a manifest of urlset.
         rules: of each set whose files they are.
     """
 
     items: list[Item] = field(default_factory=list)
     problems: list[tuple[str, str, int, int, str | None, str]] = field(default_factory=list)
-    shards: dict[str, dict[str, Any]] = field(default_factory=dict)
+    shards: dict[str, ShardRecord] = field(default_factory=dict)
     rules: list[Rules] = field(default_factory=lambda: [Rules()])
 
 
@@ -137,19 +132,19 @@ def _file(path: Path) -> Found:
 
 def _folder(root: Path) -> Found:
     found = Found()
-    known = read_manifests(root)
-    manifest = _merged(known)
+    known = manifests_of(root)
     # each file is judged by what its own set was built with; that of no set by the strict rules
     found.rules = [Rules(), *map(Rules.of, known)]
-    rules_of = {path: number for number, each in enumerate(known, 1) for path in _paths(each)}
-    base = manifest.get("sitemap_url")
-    retired = {name for name in _list(manifest, "retired") if isinstance(name, str)}
+    rules_of = {path: number for number, each in enumerate(known, 1) for path in each.files()}
+    # sets with different addresses: the indexes tell them
+    bases = {each.sitemap_url for each in known}
+    base = bases.pop() if len(bases) == 1 else "{"
+    retired = {name for each in known for name in each.retired}
     files: dict[str, Item] = {}
     closed: list[OSError] = []
     for path in _walk(root, closed):
         name = path.relative_to(root).as_posix()
-        is_known = isinstance(base, str) and "{" not in base
-        address = f"{base}{name}" if is_known else None
+        address = f"{base}{name}" if "{" not in base else None
         files[name] = Item(path, name, address, rules=rules_of.get(name, 0))
     # what a plain index lists need not be opened to know what it is
     kinds: dict[str, str] = {}
@@ -181,11 +176,7 @@ def _folder(root: Path) -> Found:
             message = "no index in this folder lists it"
             found.problems.append(("index.unlisted_file", name, 0, 0, item.url, message))
         found.items.append(item)
-    found.shards = {
-        shard["path"]: shard
-        for shard in _list(manifest, "shards")
-        if isinstance(shard, dict) and isinstance(shard.get("path"), str)
-    }
+    found.shards = {shard.path: shard for each in known for shard in each.shards}
     for error in closed:
         folder = Path(error.filename).relative_to(root).as_posix()
         message = f"this folder cannot be read: {error.strerror}"
@@ -218,33 +209,6 @@ def _walk(root: Path, closed: list[OSError]) -> Iterator[Path]:
         for name in sorted(names):
             if name.lower().endswith(SUFFIXES) and not name.startswith("."):
                 yield Path(folder, name)
-
-
-def _merged(known: list[dict[str, Any]]) -> dict[str, Any]:
-    """What the manifests of all names in a folder say together; nothing in anybody's folder."""
-    if len(known) < 2:
-        return known[0] if known else {}
-    merged = dict(known[0])
-    for key in ("shards", "retired", "indexes"):
-        merged[key] = [entry for manifest in known for entry in _list(manifest, key)]
-    if any(manifest.get("sitemap_url") != merged.get("sitemap_url") for manifest in known):
-        merged.pop("sitemap_url", None)  # each set has its own: the indexes tell the addresses
-    return merged
-
-
-def _paths(manifest: dict[str, Any]) -> Iterator[str]:
-    """The files of a set, as its manifest lists them."""
-    for entry in _list(manifest, "shards") + _list(manifest, "indexes"):
-        if isinstance(entry, dict) and isinstance(entry.get("path"), str):
-            yield entry["path"]
-    for path in _list(manifest, "retired"):
-        if isinstance(path, str):
-            yield path
-
-
-def _list(manifest: dict[str, Any], name: str) -> list[Any]:
-    value = manifest.get(name)
-    return value if isinstance(value, list) else []
 
 
 def _children(

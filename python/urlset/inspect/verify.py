@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from .. import _core
+from ..destination.manifest import Manifest
 from ..errors import ConfigError, Error, InputError, PublishError
 from .targets import Found, Item, Rules, find
 
@@ -141,16 +142,14 @@ def verify(
     return report
 
 
-def verify_files(
-    items: Sequence[Item], manifest: dict[str, Any] | None = None, **options: Any
-) -> Report:
+def verify_files(items: Sequence[Item], manifest: Manifest | None = None, **options: Any) -> Report:
     """Check a list of local files, as a build does with what it staged.
 
     Args:
         manifest: what it says of hosts and added sitemaps is what the files may have.
         options: those of :func:`verify_found`.
     """
-    found = Found(list(items), rules=[Rules.of(manifest or {})])
+    found = Found(list(items), rules=[Rules.of(manifest) if manifest is not None else Rules()])
     return verify_found(found, **options)
 
 

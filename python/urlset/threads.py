@@ -1,4 +1,4 @@
-"""Threads of Python: where the system starts no more of them, that is an error of urlset."""
+"""Python threads: a system that starts no more of them is reported as an error of urlset."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
-from ..errors import PublishError
+from .errors import PublishError
 
-#: what an error says, and what to do
+#: the message of the error
 REFUSED = (
     "no thread could be started; allow more processes (ulimit -u, or the limit of the container)"
 )
@@ -22,7 +22,7 @@ def is_refused(error: BaseException) -> bool:
 
 @contextmanager
 def refusal() -> Iterator[None]:
-    """Turns the refusal to start a thread into an error of urlset.
+    """Converts the refusal to start a thread into an error of urlset.
 
     Raises:
         PublishError: ``system.threads``.
@@ -46,7 +46,7 @@ def start(thread: threading.Thread) -> None:
 
 
 class Pool(ThreadPoolExecutor):
-    """A pool that works with fewer threads where the system starts no more of them.
+    """A pool that works with fewer threads if the system starts no more of them.
 
     Raises:
         PublishError: on the first task, if the system starts none at all.
