@@ -55,6 +55,7 @@ class Commit:
         #: the shards of the shared index, with their hosts
         self._shared: list[Shard] = []
         self._hosts: dict[str, str] = {}
+        self._stems: set[str] = set()
 
     def add(self, outcomes: Iterable[Outcome], *, failed: bool = False) -> None:
         """Adds the outcomes of a part to the report."""
@@ -77,6 +78,7 @@ class Commit:
         for group in outcome.groups:
             shards = outcome.shards[start : start + group.shards]
             start += group.shards
+            self._stems.add(group.stem)
             if group.host is not None:
                 self._hosts.update((shard.path, group.host) for shard in shards)
             if has_index:
@@ -167,8 +169,7 @@ class Commit:
                     " published; please report this",
                     code="internal.fates",
                 )
-        stems = len({stem for stem, _ in self._own})
-        if len(parts) > 1 and stems > self._options.max_groups:
+        if len(parts) > 1 and len(self._stems) > self._options.max_groups:
             raise DataError(
                 f"split by {self._options.split_by!r}: there are more than"
                 f" {self._options.max_groups:,} values (--max-groups); is it the right column?",

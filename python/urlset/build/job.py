@@ -17,8 +17,9 @@ import os
 import resource
 import sys
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -204,14 +205,13 @@ class Job:
         """Identifies the job; its parts contain it."""
         return self._plan.job or ""
 
-    def write(self, source: Source | Iterable[Any] = ()) -> Part:
+    def write(self, source: Source | Iterable[Any]) -> Part:
         """Write one part: its shards are staged, and nothing is live.
 
         A part that is written twice is harmless: commit one of the two.
 
         Args:
-            source: as for :func:`urlset.build`; an iterator without record batches is an empty
-                part.
+            source: as for :func:`urlset.build`; without any record batch the part is empty.
 
         Raises:
             ConfigError: a missing or ambiguous column.
@@ -220,7 +220,8 @@ class Job:
                 aborted.
         """
         plan = self._plan
-        inputs = [feeds(_sources(source, plan.options.format), plan.options)]
+        sources = _sources(_unless_empty(source), plan.options.format)
+        inputs = [feeds(sources, plan.options) if sources else []]
         try:
             with plan.destination.staging(plan.name, self.id) as staging:
                 return Writer(plan, staging).write(inputs)
@@ -288,6 +289,14 @@ def _sources(source: Any, options_format: str | None) -> tuple[Any, ...]:
         return (source,)
     refuse_pages(source, options_format)
     return tuple(source)
+
+
+def _unless_empty(source: Any) -> Any:
+    """The source; an empty sequence instead of an iterator without batches."""
+    if not isinstance(source, Iterator) or hasattr(source, "__arrow_c_stream__"):
+        return source
+    first = next(source, None)
+    return () if first is None else chain([first], source)
 
 
 def _check_several_parts(plan: Plan) -> None:
