@@ -119,13 +119,17 @@ impl Error {
     }
 }
 
-/// An I/O error as a person says it: "No such file or directory", without the number.
+/// The text of an I/O error without its number, such as "No such file or directory"; for a limit
+/// on open files also how to raise it.
 pub fn plain(error: &io::Error) -> String {
-    let text = error.to_string();
-    match text.find(" (os error") {
-        Some(end) => text[..end].to_owned(),
-        None => text,
+    let mut text = error.to_string();
+    if let Some(end) = text.find(" (os error") {
+        text.truncate(end);
     }
+    if matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE)) {
+        text.push_str("; allow more open files (ulimit -n)");
+    }
+    text
 }
 
 impl fmt::Display for Error {
