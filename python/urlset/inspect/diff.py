@@ -10,9 +10,10 @@ from typing import Any
 
 from .. import _core
 from ..errors import ConfigError
+from .lookup import find
 from .read import must_be_whole, thread_count
 from .rows import Rows, write
-from .targets import Found, Item, find
+from .targets import Found, Item, peek
 
 MEMORY = 256 << 20
 
@@ -119,10 +120,7 @@ def _is_current(item: Item, known: dict[str, Any]) -> bool:
 def _is_index(found: Found, name: str) -> bool:
     for item in found.items:
         if item.name == name:
-            try:
-                return _core.peek(item.path).kind == "index"
-            except OSError:
-                return False
+            return peek(item.path)[0] == "index"
     return False
 
 

@@ -11,7 +11,8 @@ from typing import Any
 
 from .. import _core
 from ..errors import ConfigError, Error, InputError, PublishError
-from .targets import Found, Item, Rules, find
+from .lookup import find
+from .targets import Found, Item, Rules
 
 MEMORY = 256 << 20
 _RANK = {"error": 0, "warning": 1, "note": 2}
