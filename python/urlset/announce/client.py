@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from ..errors import AnnounceError, ConfigError
-from ..transport import ExchangeError, LimitError, SlowError
+from ..transport import BudgetError, ExchangeError
 from ..transport.retry import backoff, http_date, is_transient, retry_after
 from ..transport.threads import completed
-from ..wording import count
+from ..wording import count, printable
 from .address import is_loopback
 from .secrets import Keyring
 
@@ -218,7 +218,7 @@ class EngineClient:
     def excerpt(self, answer: Answer) -> str:
         """The text of an answer for a message: one short line without keys."""
         text = self.keyring.hide(answer.body[:MAX_QUOTED_BODY].decode("utf-8", "replace"))
-        text = self.keyring.hide(" ".join(_printable(text).split()))
+        text = self.keyring.hide(" ".join(printable(text).split()))
         return text[:MAX_QUOTE] + "..." if len(text) > MAX_QUOTE else text
 
     def refusal(self, answer: Answer, why: str, code: str) -> AnnounceError:
@@ -232,7 +232,7 @@ class EngineClient:
     def _retry_of(self, answer: Answer) -> Retry | None:
         """What the status alone decides."""
         if 300 <= answer.status < 400 and not self._redirects:
-            host = _printable(self.keyring.hide(_host(answer.headers.get("location", ""))))
+            host = printable(self.keyring.hide(_host(answer.headers.get("location", ""))))
             raise AnnounceError(
                 f"answered with a redirect to {host or 'no host'} (HTTP {answer.status}): not"
                 " followed, because the key would be sent there",
@@ -287,7 +287,7 @@ class EngineClient:
             return ExchangeError(type(error).__name__)
         if self.stop.is_set():
             raise Cancelled
-        return SlowError(f"no complete answer within {self.timeout:g} s")
+        return ExchangeError(f"no complete answer within {self.timeout:g} s", retry=True)
 
     def _open(self) -> Client:
         with self._lock:
@@ -308,7 +308,7 @@ class EngineClient:
 
         with (
             Budget(self.timeout, MAX_WIRE),
-            client.stream(
+            client.exchange(
                 request.method, request.url, headers=request.headers, content=request.body
             ) as response,
         ):
@@ -320,13 +320,9 @@ class EngineClient:
                     body += chunk
                     if cut := len(body) > MAX_BODY:
                         break
-            except (LimitError, SlowError):  # some engines answer by the status alone
+            except BudgetError:  # some engines answer by the status alone
                 cut = True
             return Answer(response.status_code, headers, bytes(body[:MAX_BODY]), cut, clock)
-
-
-def _printable(text: str) -> str:
-    return "".join(c if c.isprintable() else " " for c in text)
 
 
 def _host(location: str) -> str:

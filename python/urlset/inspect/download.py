@@ -125,7 +125,7 @@ class Downloader:
         address = url
         try:
             for _ in range(MAX_REDIRECTS + 1):
-                with self._client.stream("GET", _checked(address)) as response:
+                with self._client.exchange("GET", _checked(address)) as response:
                     if response.has_redirect_location:
                         address = _redirected(address, response.headers["Location"])
                         continue

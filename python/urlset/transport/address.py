@@ -7,7 +7,7 @@ import socket
 import time
 from typing import Any
 
-from . import ConnectError, PrivateAddressError
+from . import ExchangeError, PrivateAddressError
 from .threads import completed
 
 Ip = ipaddress.IPv4Address | ipaddress.IPv6Address
@@ -59,7 +59,7 @@ def resolve(host: str, port: int, seconds: float) -> list[Any]:
     """The result of ``getaddrinfo``, which has no timeout of its own.
 
     Raises:
-        ConnectError: the name does not resolve, or not in time.
+        ExchangeError: the name does not resolve, or not in time.
     """
     end = time.monotonic() + seconds
 
@@ -70,5 +70,5 @@ def resolve(host: str, port: int, seconds: float) -> list[Any]:
         for _, addresses in completed(ask, [host], lambda: end - time.monotonic()):
             return addresses
     except (OSError, ValueError, OverflowError):  # also names that cannot be encoded
-        raise ConnectError(f"{host}: no such host") from None
-    raise ConnectError(f"{host}: not resolved after {seconds:,.0f} s")
+        raise ExchangeError(f"{host}: no such host", retry=True) from None
+    raise ExchangeError(f"{host}: not resolved after {seconds:.3g} s", retry=True)

@@ -6,7 +6,7 @@ import math
 import threading
 import time
 
-from . import LimitError, SlowError
+from . import BudgetError
 
 #: a server must send MIN_RATE_BYTES in each window of RATE_WINDOW seconds
 MIN_RATE_BYTES, RATE_WINDOW = 64 << 10, 60.0
@@ -56,15 +56,14 @@ class Budget:
         """The timeout of the next operation on a socket, in seconds, more than 0.
 
         Raises:
-            SlowError: the deadline is over.
-            LimitError: the last window has too few bytes.
+            BudgetError: the deadline is over, or the last window has too few bytes.
         """
         now = time.monotonic()
         if now >= self._deadline:
-            raise SlowError(f"no complete answer within {self._seconds:g} s")
+            raise BudgetError(f"no complete answer within {self._seconds:g} s", retry=True)
         if now >= self._window_end:
             if self._window_bytes < MIN_RATE_BYTES:
-                raise LimitError(f"slower than {MIN_RATE_BYTES:,} bytes in {RATE_WINDOW:g} s")
+                raise BudgetError(f"slower than {MIN_RATE_BYTES:,} bytes in {RATE_WINDOW:g} s")
             self._start_window()
         left = min(self._deadline, self._window_end) - now + CLOCK_MARGIN
         return left if seconds is None else min(max(seconds, 0.001), left)
@@ -73,14 +72,14 @@ class Budget:
         """Counts received bytes.
 
         Raises:
-            LimitError: there are too many.
+            BudgetError: there are too many.
         """
         self._bytes += size
         self._window_bytes += size
         if self._in_headers and self._bytes > MAX_HEADER_BYTES:
-            raise LimitError(f"more than {MAX_HEADER_BYTES:,} bytes of headers")
+            raise BudgetError(f"more than {MAX_HEADER_BYTES:,} bytes of headers")
         if self._bytes > self._max_bytes:
-            raise LimitError(f"more than {self._max_bytes:,} bytes in one file")
+            raise BudgetError(f"more than {self._max_bytes:,} bytes in one file")
 
     def _start_window(self) -> None:
         seconds = RATE_WINDOW if self._min_rate else math.inf

@@ -13,14 +13,14 @@ import httpx
 
 from .._core import __version__
 from ..errors import ConfigError
-from . import ExchangeError, ProtocolError, ProxyError, SlowError
+from . import ExchangeError
 from .address import check_literal
 from .budget import current
 from .stream import Backend
 
 
-class Client:
-    """Sends requests; use it inside a :class:`~urlset.transport.budget.Budget`, from any thread.
+class Client(httpx.Client):
+    """Sends requests with :meth:`exchange`, inside a budget, from any thread.
 
     Redirects are returned, not followed; cookies are ignored.
 
@@ -46,7 +46,7 @@ class Client:
         proxies: bool = True,
         connections: int = 16,
     ) -> None:
-        self._client = httpx.Client(
+        super().__init__(
             headers={"User-Agent": f"urlset/{__version__}", **headers},
             timeout=timeout,
             transport=Transport(allow_private, proxies, connections),
@@ -54,7 +54,7 @@ class Client:
         )
 
     @contextmanager
-    def stream(
+    def exchange(
         self,
         method: str,
         url: str | httpx.URL,
@@ -69,23 +69,14 @@ class Client:
             ConfigError: ``network.proxy``.
         """
         try:
-            request = self._client.build_request(method, url, headers=headers, content=content)
-            response = self._client.send(request, stream=True)
+            request = self.build_request(method, url, headers=headers, content=content)
+            response = self.send(request, stream=True)
         except (httpx.HTTPError, httpx.InvalidURL, ValueError, TypeError) as error:
             raise ExchangeError(str(error) or type(error).__name__) from None
         try:
             yield response
         finally:
             response.close()
-
-    def close(self) -> None:
-        self._client.close()
-
-    def __enter__(self) -> Client:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
 
 class _NoCookies(CookieJar):
@@ -211,15 +202,13 @@ def _core_url(url: httpx.URL) -> httpcore.URL:
 
 @contextmanager
 def _exchange_errors() -> Iterator[None]:
-    """Turns exceptions of httpcore into those of this package; :class:`Backend` raises the rest."""
+    """Turns the exceptions of httpcore itself into those of this package."""
     try:
         yield
-    except httpcore.TimeoutException:
-        raise SlowError("no free connection in time") from None
     except httpcore.ProxyError as error:
-        raise ProxyError(f"the proxy refuses to connect: {error}") from None
+        raise ExchangeError(f"the proxy refuses to connect: {error}") from None
     except (httpcore.UnsupportedProtocol, httpcore.LocalProtocolError) as error:
         raise ExchangeError(str(error)) from None
-    except (httpcore.NetworkError, httpcore.ProtocolError) as error:
-        what = str(error) or type(error).__name__
-        raise ProtocolError(f"the connection broke, or the answer is invalid: {what}") from None
+    except (httpcore.TimeoutException, httpcore.NetworkError, httpcore.ProtocolError) as error:
+        text = str(error) or type(error).__name__
+        raise ExchangeError(f"no valid answer: {text}", retry=True) from None

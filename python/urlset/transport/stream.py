@@ -28,20 +28,17 @@ from typing import Any, TypeVar
 
 import httpcore
 
-from . import (
-    CertificateError,
-    ConnectError,
-    PrivateAddressError,
-    ProtocolError,
-    SlowError,
-    address,
-)
+from . import ExchangeError, PrivateAddressError, address
 from .budget import current
 
 #: bytes of one read below TLS: four of its records
 _TLS_READ = 1 << 16
 
 _Result = TypeVar("_Result")
+
+
+def _broken(error: OSError) -> ExchangeError:
+    return ExchangeError(f"the connection broke: {error.strerror or error}", retry=True)
 
 
 class _Stream(httpcore.NetworkStream):
@@ -77,7 +74,7 @@ class PlainStream(_Stream):
         try:
             data = self._repeat(lambda: self._sock.recv(max_bytes), timeout)
         except OSError as error:
-            raise ProtocolError(f"the connection broke: {error.strerror or error}") from None
+            raise _broken(error) from None
         current().count(len(data))
         return data
 
@@ -94,7 +91,7 @@ class PlainStream(_Stream):
             except TimeoutError:
                 current().timeout(None)  # raises where the budget is the reason
                 if time.monotonic() >= end:
-                    raise SlowError(f"no data for {timeout:g} s") from None
+                    raise ExchangeError(f"no data for {timeout:.3g} s", retry=True) from None
 
     def close(self) -> None:
         self._sock.close()
@@ -134,9 +131,9 @@ class TlsStream(_Stream):
         except BaseException as error:
             self.close()
             if isinstance(error, ssl.SSLCertVerificationError):
-                raise CertificateError(f"its certificate is not trusted: {error}") from None
+                raise ExchangeError(f"the certificate is not trusted: {error}") from None
             if isinstance(error, ssl.SSLError | ValueError):
-                raise ConnectError(f"cannot connect: {error}") from None
+                raise ExchangeError(f"cannot connect: {error}", retry=True) from None
             raise
 
     def _run(self, step: Callable[[], _Result], timeout: float | None) -> _Result:
@@ -164,7 +161,7 @@ class TlsStream(_Stream):
         except (ssl.SSLEOFError, ssl.SSLZeroReturnError):
             return b""  # with or without close_notify; h11 checks whether the answer is complete
         except ssl.SSLError as error:
-            raise ProtocolError(str(error)) from None
+            raise _broken(error) from None
 
     def _send(self, data: memoryview, timeout: float | None) -> int:
         return self._run(lambda: self._tls.write(data), timeout)
@@ -215,4 +212,4 @@ class Backend(httpcore.NetworkBackend):
                 reason = error.strerror or str(error)
             if time.monotonic() >= end:
                 break
-        raise ConnectError(f"cannot connect: {reason}")
+        raise ExchangeError(f"cannot connect: {reason}", retry=True)
