@@ -7,10 +7,14 @@ from typing import Any, final
 from _typeshed import SupportsWrite
 
 __all__ = [
+    "Child",
+    "Finding",
+    "Listing",
     "Progress",
     "Reading",
     "Seen",
     "Stream",
+    "Url",
     "__version__",
     "address",
     "build",
@@ -22,9 +26,12 @@ __all__ = [
     "look",
     "peek",
     "preview",
+    "read_index",
     "read_stream",
     "recognise",
+    "split_url",
     "trim",
+    "url_fault",
     "verify_files",
 ]
 
@@ -82,9 +89,102 @@ def verify_files(
     rules: Sequence[tuple[Sequence[str] | None, Sequence[str], bool]],
 ) -> str: ...
 def finding_codes() -> list[tuple[str, str, str]]: ...
-def peek(path: PathLike[str]) -> tuple[str, list[tuple[str, str | None, int, int]]]: ...
 
 @final
+class Child:
+    """An entry of an index."""
+
+    @property
+    def loc(self) -> str: ...
+    @property
+    def lastmod(self) -> str | None: ...
+    @property
+    def line(self) -> int: ...
+    @property
+    def offset(self) -> int: ...
+
+@final
+class Finding:
+    """One finding; the attributes are those of ``urlset.inspect.verify.Problem``."""
+
+    @property
+    def code(self) -> str: ...
+    @property
+    def severity(self) -> str: ...
+    @property
+    def line(self) -> int: ...
+    @property
+    def offset(self) -> int: ...
+    @property
+    def url(self) -> str | None: ...
+    @property
+    def message(self) -> str: ...
+    @property
+    def help(self) -> str: ...
+
+@final
+class Listing:
+    """The kind of a file and, for an index, its entries.
+
+    Attributes:
+        kind: ``urlset index text feed unknown``, or ``other``: XML, but not a sitemap.
+        entries: the number of entries that were read, invalid ones included.
+        children: the entries of an index, at most 50,000; empty for any other file.
+        findings: the first finding of each code, in the order of the file.
+        first_break: the first finding that makes the file unreliable.
+    """
+
+    @property
+    def kind(self) -> str: ...
+    @property
+    def entries(self) -> int: ...
+    @property
+    def children(self) -> list[Child]: ...
+    @property
+    def findings(self) -> list[Finding]: ...
+    @property
+    def first_break(self) -> Finding | None: ...
+
+def peek(path: PathLike[str]) -> Listing: ...
+def read_index(path: PathLike[str]) -> Listing: ...
+
+# URLs
+@final
+class Url:
+    """The parts of an absolute http or https URL.
+
+    Attributes:
+        scheme: ``http`` or ``https``.
+        userinfo: the part before ``@``.
+        host: in lower case; an IPv6 address with its brackets.
+        port: None for the default port of the scheme.
+        path, query, fragment: as written, without their ``?`` and ``#``.
+        authority: host, and port if it is not the default: ``www.shop.example:8080``.
+        origin: scheme and authority: ``https://www.shop.example``.
+    """
+
+    @property
+    def scheme(self) -> str: ...
+    @property
+    def userinfo(self) -> str | None: ...
+    @property
+    def host(self) -> str: ...
+    @property
+    def port(self) -> int | None: ...
+    @property
+    def path(self) -> str: ...
+    @property
+    def query(self) -> str | None: ...
+    @property
+    def fragment(self) -> str | None: ...
+    @property
+    def authority(self) -> str: ...
+    @property
+    def origin(self) -> str: ...
+
+def split_url(text: str) -> Url | None: ...
+def url_fault(text: str) -> str | None: ...
+
 @final
 class Stream:
     """Rows that can be read any number of times, each time anew."""

@@ -2,8 +2,10 @@
 
 mod buffer;
 mod error;
+mod index;
 mod parse;
 mod run;
+mod url;
 
 use pyo3::prelude::*;
 
@@ -17,9 +19,15 @@ mod _core {
     };
 
     #[pymodule_export]
+    use super::index::{Child, Finding, Listing, peek, read_index};
+
+    #[pymodule_export]
     use super::parse::{
-        Reading, Stream, diff_stream, finding_codes, peek, read_stream, trim, verify_files,
+        Reading, Stream, diff_stream, finding_codes, read_stream, trim, verify_files,
     };
+
+    #[pymodule_export]
+    use super::url::{Url, split_url, url_fault};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

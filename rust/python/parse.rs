@@ -18,7 +18,6 @@ use urlset_core::inspect::check::host::Hosts;
 use urlset_core::inspect::codes;
 use urlset_core::inspect::crew::PATIENCE;
 use urlset_core::inspect::diff::{Counts, Options as DiffOptions, Shard};
-use urlset_core::inspect::document::entry::Form;
 use urlset_core::inspect::parquet;
 use urlset_core::inspect::parquet::Failure;
 use urlset_core::inspect::read::{BatchStream, read};
@@ -26,6 +25,7 @@ use urlset_core::inspect::rows;
 use urlset_core::inspect::verify::{FileReport, Options, Rules, Target, verify};
 
 use crate::error::exception;
+use crate::index::form_name;
 
 /// An error of the core as JSON in a `RuntimeError`; the Python side makes the exception of it.
 fn raise(error: urlset_core::Error) -> PyErr {
@@ -38,16 +38,6 @@ fn raise(error: urlset_core::Error) -> PyErr {
 fn interrupted(error: &mut Option<PyErr>) -> bool {
     *error = Python::attach(|py| py.check_signals().err());
     error.is_some()
-}
-
-fn form(form: Form) -> &'static str {
-    match form {
-        Form::Urlset => "urlset",
-        Form::Index => "index",
-        Form::Text => "text",
-        Form::Feed => "feed",
-        Form::Unknown => "unknown",
-    }
 }
 
 fn report(file: &FileReport) -> serde_json::Value {
@@ -64,7 +54,7 @@ fn report(file: &FileReport) -> serde_json::Value {
     let children: Vec<_> =
         file.children.iter().map(|c| json!([c.loc, c.lastmod, c.at.line, c.at.offset])).collect();
     json!({
-        "kind": form(file.summary.form), "urls": file.summary.entries, "news": file.summary.news,
+        "kind": form_name(file.summary.form), "urls": file.summary.entries, "news": file.summary.news,
         "bytes": file.summary.bytes, "size": file.size, "gzip": file.gzip,
         "children": children, "findings": findings, "counts": file.counts,
     })
@@ -117,18 +107,6 @@ pub fn finding_codes() -> Vec<(&'static str, String, &'static str)> {
     let severity = |code: &codes::Code| format!("{:?}", code.severity).to_lowercase();
     codes::ALL.iter().map(|code| (code.name, severity(code), code.help)).collect()
 }
-
-/// What a file is (`other`: XML, but no sitemap), and of an index its children: (loc, lastmod, line, offset) each.
-#[pyfunction]
-pub fn peek(py: Python<'_>, path: PathBuf) -> PyResult<(&'static str, Vec<Listed>)> {
-    let start = py.detach(|| urlset_core::inspect::document::peek(&path))?;
-    let kind = if start.other { "other" } else { form(start.form) };
-    let children = start.children.into_iter().map(|c| (c.loc, c.lastmod, c.at.line, c.at.offset));
-    Ok((kind, children.collect()))
-}
-
-/// An entry of an index: loc, lastmod, line, offset.
-type Listed = (String, Option<String>, u64, u64);
 
 /// Starts the threads that read or compare.
 type Start = Arc<dyn Fn() -> BatchStream + Send + Sync>;

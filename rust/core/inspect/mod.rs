@@ -10,6 +10,7 @@ pub mod crew;
 pub mod diff;
 pub mod document;
 pub mod finding;
+pub mod index;
 pub mod parquet;
 pub mod read;
 pub mod rows;

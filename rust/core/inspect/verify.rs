@@ -8,7 +8,6 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use crate::error::{Error, Result};
-use crate::inspect::check::date;
 use crate::inspect::check::entry::EntryChecks;
 use crate::inspect::check::host::Hosts;
 use crate::inspect::codes;
@@ -16,9 +15,11 @@ use crate::inspect::codes::Code;
 use crate::inspect::crew::Crew;
 use crate::inspect::document::entry::{Entry, Field, Form, Visitor};
 use crate::inspect::document::inflate::Inflater;
-use crate::inspect::document::{MOST_CHILDREN, Summary, parse};
+use crate::inspect::document::{Summary, parse};
 use crate::inspect::finding::{At, Finding, Log};
+use crate::inspect::index::Child;
 use crate::inspect::spill::{Hasher, Parts, Record, Spill, Writer, groups};
+use crate::sitemap::limits::MAX_ENTRIES;
 
 /// A file to verify.
 #[derive(Debug, Clone)]
@@ -84,29 +85,6 @@ impl Default for Options {
             rules: Vec::new(),
             short_cut: true,
         }
-    }
-}
-
-/// An entry of an index.
-#[derive(Debug, Clone)]
-pub struct Child {
-    /// Its address.
-    pub loc: String,
-    /// Its lastmod as written.
-    pub lastmod: Option<String>,
-    /// Where it stands.
-    pub at: At,
-}
-
-impl Child {
-    /// The entry of an index, where it has an address.
-    pub(crate) fn of(entry: &Entry<'_>) -> Option<Child> {
-        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        (!entry.loc.is_empty()).then(|| Child {
-            loc: text(entry.loc),
-            lastmod: entry.lastmod.filter(|lastmod| date::parse(lastmod).is_ok()).map(text),
-            at: entry.place(0),
-        })
     }
 }
 
@@ -353,7 +331,7 @@ impl Visitor for FileVisitor<'_, '_> {
 
     fn entry(&mut self, form: Form, entry: &Entry<'_>, log: &mut Log) -> ControlFlow<()> {
         self.checks.entry(form, entry, log);
-        if form == Form::Index && self.children.len() < MOST_CHILDREN {
+        if form == Form::Index && self.children.len() < MAX_ENTRIES as usize {
             self.children.extend(Child::of(entry));
         }
         if let Err(error) = self.remember(form, entry) {
