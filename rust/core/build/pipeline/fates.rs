@@ -56,5 +56,5 @@ pub(crate) fn too_many(outcome: &mut Outcome, most: String, first: Option<&str>)
     let mut outcome = std::mem::take(outcome);
     outcome.shards.clear(); // none of them will be published
     let outcome = Some(Box::new(outcome));
-    Error { outcome, ..Error::new(Kind::Data, "rejects.limit", message) }
+    Error { outcome, ..Error::new(Kind::Rejects, "rejects.limit", message) }
 }

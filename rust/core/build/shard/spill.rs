@@ -6,7 +6,6 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::build::write::dir::write_error;
 use crate::error::{Error, Result};
 
 /// A file that grows; it holds each element at most once.
@@ -28,7 +27,7 @@ impl Spill {
     /// Creates the file; it has no name on the disk afterwards, so nothing is left of it however
     /// the run ends.
     pub fn new(path: &Path) -> Result<Spill> {
-        let failed = |e| write_error(path, e);
+        let failed = |e| Error::unwritable(path, e);
         // of a run that was killed between the next two steps
         let _ = std::fs::remove_file(path);
         let mut options = OpenOptions::new();
@@ -41,7 +40,7 @@ impl Spill {
     pub fn write<'a>(&mut self, parts: impl Iterator<Item = &'a [u8]>) -> Result<Segment> {
         let offset = self.length;
         for part in parts {
-            (&*self.file).write_all(part).map_err(|e| write_error(&self.path, e))?;
+            (&*self.file).write_all(part).map_err(|e| Error::unwritable(&self.path, e))?;
             self.length += part.len() as u64;
         }
         Ok(Segment {

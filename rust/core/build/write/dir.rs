@@ -110,7 +110,7 @@ impl Syncer {
         let work = move || {
             for (path, file) in written {
                 inject("syncer.file");
-                file.sync_all().map_err(|e| write_error(&path, e))?;
+                file.sync_all().map_err(|e| Error::unwritable(&path, e))?;
             }
             Ok(())
         };
@@ -207,16 +207,6 @@ fn same_name(path: &str) -> Error {
     Error::new(Kind::Output, "output.same_name", message)
 }
 
-/// What an error while writing a file of the output means.
-pub fn write_error(path: &Path, error: std::io::Error) -> Error {
-    if error.kind() == ErrorKind::StorageFull {
-        let mut full = Error::output("output.disk_full", path, error);
-        full.message.push_str("; what was live still is: free some room and run again");
-        return full;
-    }
-    Error::output("output.unwritable", path, error)
-}
-
 /// A digest of the uncompressed bytes.
 fn digest(pieces: &[Piece]) -> String {
     let mut hasher = Hasher::new();
@@ -257,7 +247,7 @@ impl Checked {
 
 /// Whether a file has the size that was written to it, and ends as it must.
 fn check_file(path: &Path, file: &File, size: u64, trailer: Option<[u8; 8]>) -> Result<()> {
-    let failed = |e| write_error(path, e);
+    let failed = |e| Error::unwritable(path, e);
     let found = file.metadata().map_err(failed)?.len();
     if found != size {
         let message = format!("{}: {found} bytes, {size} were written", path.display());
@@ -334,7 +324,7 @@ impl Sink for Dir<'_> {
         }
         File::open(&self.folder)
             .and_then(|folder| folder.sync_all())
-            .map_err(|e| write_error(&self.folder, e))
+            .map_err(|e| Error::unwritable(&self.folder, e))
     }
 }
 
@@ -348,7 +338,7 @@ impl Dir<'_> {
         mut known: Option<String>,
     ) -> Result<ShardEntry> {
         let target = self.folder.join(&entry.path);
-        let failed = |e| write_error(&target, e);
+        let failed = |e| Error::unwritable(&target, e);
         if let Some(parent) = target.parent() {
             fs::create_dir_all(parent).map_err(failed)?;
         }
