@@ -44,26 +44,17 @@ pub struct Error {
     pub message: String,
     /// Where it happened.
     pub position: Position,
-    /// What became of the rows until then, where it is the rows that are to blame.
-    pub outcome: Option<Box<crate::flow::outcome::Outcome>>,
     /// The error of the operating system or of a library that caused it.
     pub source: Option<Box<dyn std::error::Error + Send + Sync>>,
 }
 
 /// The result of all fallible functions of the core.
-pub type Result<T> = std::result::Result<T, Error>;
+pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {
     /// An error of the given kind and code, without a position.
     pub fn new(kind: Kind, code: &'static str, message: impl Into<String>) -> Error {
-        Error {
-            kind,
-            code,
-            message: message.into(),
-            position: Position::default(),
-            outcome: None,
-            source: None,
-        }
+        Error { kind, code, message: message.into(), position: Position::default(), source: None }
     }
 
     /// Wrong configuration.
