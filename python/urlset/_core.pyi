@@ -2,12 +2,13 @@
 
 from collections.abc import Callable, Sequence
 from os import PathLike
-from typing import Any, final
+from typing import Any, Protocol, final
 
 from _typeshed import SupportsWrite
 
 __all__ = [
     "Child",
+    "FileReport",
     "Finding",
     "Listing",
     "Progress",
@@ -77,17 +78,80 @@ def look(config_json: str, path: str, format: str, begun: Any = None) -> list[st
 def recognise(head: bytes, whole: bool, encoding: str | None) -> str: ...
 def preview(config_json: str, name: str, format: str, object: Any, most: int) -> str: ...
 
-# reading back: verify, read, diff
+# verify
+class _Target(Protocol):
+    """A file to verify; ``rules`` is an index of the rules."""
+
+    @property
+    def path(self) -> PathLike[str]: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def url(self) -> str | None: ...
+    @property
+    def listed(self) -> bool: ...
+    @property
+    def rules(self) -> int: ...
+
+class _Rules(Protocol):
+    """What a set of files may contain although it is unusual."""
+
+    @property
+    def hosts(self) -> Sequence[str] | None: ...
+    @property
+    def added(self) -> Sequence[str]: ...
+    @property
+    def kept_duplicates(self) -> bool: ...
+
+class _Checks(Protocol):
+    """The options of a check."""
+
+    @property
+    def threads(self) -> int | None: ...
+    @property
+    def memory(self) -> int: ...
+    @property
+    def duplicates(self) -> bool: ...
+    @property
+    def reciprocity(self) -> bool: ...
+    @property
+    def most(self) -> int: ...
+
+@final
+class FileReport:
+    """What was found in one file.
+
+    Attributes:
+        kind: ``urlset index text feed unknown``.
+        urls: entries, invalid ones included.
+        bytes: size before compression.
+        size: size on disk.
+        gzip: whether the file is compressed.
+        children: the entries of an index.
+        findings: the listed findings.
+        counts: the number of all findings by code.
+    """
+
+    @property
+    def kind(self) -> str: ...
+    @property
+    def urls(self) -> int: ...
+    @property
+    def bytes(self) -> int: ...
+    @property
+    def size(self) -> int: ...
+    @property
+    def gzip(self) -> bool: ...
+    @property
+    def children(self) -> list[Child]: ...
+    @property
+    def findings(self) -> list[Finding]: ...
+    @property
+    def counts(self) -> dict[str, int]: ...
+
 def verify_files(
-    targets: Sequence[tuple[PathLike[str], str, str | None, bool, int]],
-    *,
-    threads: int | None,
-    memory: int,
-    duplicates: bool,
-    reciprocity: bool,
-    most: int,
-    rules: Sequence[tuple[Sequence[str] | None, Sequence[str], bool]],
-) -> str: ...
+    targets: Sequence[_Target], rules: Sequence[_Rules], checks: _Checks
+) -> list[FileReport]: ...
 def finding_codes() -> list[tuple[str, str, str]]: ...
 
 @final
@@ -187,7 +251,7 @@ def url_fault(text: str) -> str | None: ...
 
 @final
 class Stream:
-    """Rows that can be read any number of times, each time anew."""
+    """Rows that can be read any number of times, each time from the files."""
 
     def open(self) -> Reading: ...
     def __arrow_c_schema__(self) -> object: ...
@@ -197,9 +261,10 @@ class Stream:
 
 @final
 class Reading:
-    """The rows, read once."""
+    """One pass over the rows."""
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object: ...
+    def check(self) -> None: ...
     def wait(self) -> None: ...
 
 def read_stream(
