@@ -100,7 +100,7 @@ def announce(
     import time
     from pathlib import Path
 
-    from ..destination.outfile import must_be_local
+    from ..outfile import must_be_local
     from .options import Options, endpoints, key_files, properties, read_engines, read_hosts
     from .report import AnnounceReport
     from .secrets import Keyring

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from ..errors import AnnounceError, ConfigError
+from ..threads import completed
 from ..transport import BudgetError, ExchangeError
 from ..transport.retry import backoff, http_date, is_transient, retry_after
-from ..transport.threads import completed
 from ..wording import count, printable
 from .address import is_loopback
 from .secrets import Keyring

@@ -10,9 +10,9 @@ from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ..build.threads import Pool
 from ..errors import AnnounceError, ConfigError, PublishError
 from ..signals import undisturbed
+from ..threads import Pool
 from ..transport.retry import retry_after
 from ..wording import count
 from .address import check_page

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
-from ..destination.outfile import sync_folder
 from ..errors import AnnounceError, ConfigError, InputError, PublishError
+from ..outfile import sync_folder
 from ..transport.retry import MAX_REDIRECTS, is_redirect, redirected
 from ..wording import count
 from .address import check_page, split

@@ -7,12 +7,12 @@ import re
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 from urllib.parse import quote
 
 from .._core import Listing
-from ..destination.folder import Folder
-from ..destination.state import STATE, manifests_in, parsed
+from ..destination.directory import Directory
+from ..destination.manifest import Manifest
+from ..destination.state import STATE, manifests_in
 from ..errors import ConfigError, InputError, PublishError
 from .address import check_page, split
 from .index import read_index
@@ -22,7 +22,8 @@ MAX_INDEXES = 500
 #: the folder of journals and keys in the state folder
 ANNOUNCE = "announce"
 
-Manifest = dict[str, Any]
+#: a manifest, and the path where it was read
+Known = tuple[Path, Manifest]
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,86 +106,65 @@ def read_target(
     return found or _from_files(path, folder, states, sitemap_url)
 
 
-def _wrong(path: Path, why: str) -> InputError:
-    return InputError(f"{path}: {why}", code="announce.manifest", input=str(path))
-
-
-def _manifests(folder: Path, state: Path | None) -> list[Manifest]:
+def _manifests(folder: Path, state: Path | None) -> list[Known]:
     """The manifests of all names in a folder; below it, or below ``state``, no link is followed."""
     if state is None and not (folder / STATE).exists():
         return []
     try:
         with ExitStack() as opened:
             if state is None:
-                home = opened.enter_context(Folder.open(folder))
+                home = opened.enter_context(Directory.open(folder))
                 found = opened.enter_context(home.sub(STATE))
             elif state.is_dir():
-                found = opened.enter_context(Folder.open(state))
+                found = opened.enter_context(Directory.open(state))
             else:
                 return []
-            return [_checked(path, data) for path, data in manifests_in(found)]
+            return list(manifests_in(found))
     except OSError as error:
-        place = Path(error.filename or folder)
-        raise _wrong(place, f"cannot be read: {error.strerror}") from None
+        message = f"{error.filename or folder}: cannot be read: {error.strerror}"
+        raise InputError(message, code="announce.manifest") from None
     except PublishError as error:
         raise InputError(str(error), code="announce.manifest") from None
 
 
-def _checked(path: Path, data: bytes) -> Manifest:
-    try:
-        value = parsed(data)
-    except (ValueError, TypeError, RecursionError):
-        raise _wrong(path, "is damaged: not JSON; build again") from None
-    if value.get("manifest") != 1:
-        raise _wrong(path, "is not a manifest that this version of urlset reads")
-    indexes = value.get("indexes")
-    if not (
-        isinstance(value.get("site"), str)
-        and isinstance(value.get("sitemap_url"), str)
-        and type(value.get("urls")) is int
-        and isinstance(indexes, list)
-        and all(isinstance(i, dict) and isinstance(i.get("path"), str) for i in indexes)
-    ):
-        raise _wrong(path, "is damaged: site, sitemap_url, urls or indexes have a wrong type")
-    return {**value, "path": path}
-
-
 def _is_of_hosts(manifest: Manifest) -> bool:
-    return "{host}" in manifest["sitemap_url"]
+    return "{host}" in manifest.sitemap_url
 
 
 def _from_manifests(
-    known: list[Manifest], states: Path, folder: Path, file: str | None
+    known: list[Known], states: Path, folder: Path, file: str | None
 ) -> Target | None:
     """The target that manifests describe; ``None`` if none of them lists the index ``file``."""
-    hosts = [manifest for manifest in known if _is_of_hosts(manifest)]
-    plain = [manifest for manifest in known if not _is_of_hosts(manifest)]
-    if file is not None:
-        plain = [m for m in plain if any(index["path"] == file for index in m["indexes"])]
+    hosts = [(path, each) for path, each in known if _is_of_hosts(each)]
+    plain = [
+        (path, each)
+        for path, each in known
+        if not _is_of_hosts(each) and file in (None, *(index.path for index in each.indexes))
+    ]
     if hosts and not plain:
-        return _of_host(_joined(hosts), states, folder, file)
+        return _of_host(hosts, states, folder, file)
     if not plain:
         return None
     urls = tuple(
-        _address(manifest["sitemap_url"], index["path"])
-        for manifest in plain
-        for index in manifest["indexes"]
-        if file in (None, index["path"])
+        _address(each.sitemap_url, index.path)
+        for _, each in plain
+        for index in each.indexes
+        if file in (None, index.path)
     )
-    path = plain[0]["path"]
+    first = plain[0][0]
     if not urls:
-        raise _empty(path)
-    sites = {check_page(m["site"], what=f"site in {m['path']}").origin: m for m in plain}
+        raise _empty(first)
+    sites = {check_page(each.site, what=f"site in {path}").origin: each for path, each in plain}
     for url in urls:
-        check_page(url, what=f"an index of {path}")
+        check_page(url, what=f"an index of {first}")
     if len(sites) > 1 or hosts:
-        first = plain[0]["indexes"][0]["path"] if plain[0]["indexes"] else ""
+        index = next(index.path for _, each in plain for index in each.indexes)
         raise ConfigError(
             f"{folder} contains sets of several sites, and each is announced separately: give an"
-            f" index, such as {folder / first}",
+            f" index, such as {folder / index}",
             code="announce.several_sites",
         )
-    count = sum(manifest["urls"] for manifest in plain)
+    count = sum(each.urls for _, each in plain)
     return Target(f"{next(iter(sites))}/", urls, count, states / ANNOUNCE, folder)
 
 
@@ -192,52 +172,35 @@ def _empty(manifest: Path) -> InputError:
     return InputError(f"{manifest}: lists no index: nothing to announce", code="announce.empty")
 
 
-def _joined(known: list[Manifest]) -> Manifest:
-    """Several sets that were built for many hosts, as one."""
-    shards = [m["shards"] for m in known if isinstance(m.get("shards"), list)]
-    return {
-        **known[0],
-        "urls": sum(manifest["urls"] for manifest in known),
-        "indexes": [index for manifest in known for index in manifest["indexes"]],
-        "shards": [shard for each in shards for shard in each],
-    }
-
-
 def _from_parent(folder: Path, file: str | None) -> Target | None:
     """The target for the folder of a host, if its parent contains a set of many hosts."""
     parent = folder.resolve().parent
-    known = [manifest for manifest in _manifests(parent, None) if _is_of_hosts(manifest)]
-    if not known:
-        return None
-    found = _of_host(_joined(known), parent / STATE, folder, file)
+    known = [(path, each) for path, each in _manifests(parent, None) if _is_of_hosts(each)]
+    found = _of_host(known, parent / STATE, folder, file) if known else None
     return found if found is not None and found.indexes else None
 
 
-def _of_host(manifest: Manifest, states: Path, folder: Path, file: str | None) -> Target | None:
-    """The target for a set of many hosts: of one host if ``folder`` is the folder of that host."""
-    path = manifest["path"]
+def _of_host(known: list[Known], states: Path, folder: Path, file: str | None) -> Target | None:
+    """The target for sets of many hosts: of one host if ``folder`` is the folder of that host."""
+    path, first = known[0]
     own = folder.resolve().name
-    indexes = [index for index in manifest["indexes"] if index["path"].startswith(f"{own}/")]
+    all_indexes = [index for _, each in known for index in each.indexes]
+    indexes = [index for index in all_indexes if index.path.startswith(f"{own}/")]
     if file is not None:
-        indexes = [index for index in indexes if index["path"] == f"{own}/{file}"]
+        indexes = [index for index in indexes if index.path == f"{own}/{file}"]
         if not indexes:
             return None
     if not indexes:
-        parts = tuple(dict.fromkeys(i["path"].partition("/")[0] for i in manifest["indexes"]))
+        parts = tuple(dict.fromkeys(index.path.partition("/")[0] for index in all_indexes))
         if not parts:
             raise _empty(path)
-        home = check_page(manifest["site"], what=f"site in {path}").origin + "/"
-        return Target(home, (), manifest["urls"], states / ANNOUNCE, folder, True, parts)
-    urls = tuple(str(index.get("url")) for index in indexes)
+        home = check_page(first.site, what=f"site in {path}").origin + "/"
+        count = sum(each.urls for _, each in known)
+        return Target(home, (), count, states / ANNOUNCE, folder, True, parts)
+    urls = tuple(str(index.url) for index in indexes)
     pages = [check_page(url, what=f"an index of {path}") for url in urls]
-    shards = manifest.get("shards")
-    count = sum(
-        shard["urls"]
-        for shard in (shards if isinstance(shards, list) else ())
-        if isinstance(shard, dict)
-        and str(shard.get("path")).startswith(f"{own}/")
-        and isinstance(shard.get("urls"), int)
-    )
+    shards = [shard for _, each in known for shard in each.shards]
+    count = sum(shard.urls for shard in shards if shard.path.startswith(f"{own}/"))
     state = states / ANNOUNCE / own
     return Target(f"{pages[0].origin}/", urls, count, state, folder, many_hosts=True)
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .. import _core
+from ..destination.manifest import ShardRecord
 from ..errors import ConfigError
 from .lookup import find
 from .read import must_be_whole, thread_count
@@ -95,9 +96,9 @@ def shards_of(found: Found) -> list[Shard]:
     """The files of a side, with the digests of its manifest."""
     shards = []
     for item in found.items:
-        known = found.shards.get(item.name, {})
-        digest = known.get("digest")
-        shards.append((item.path, item.name, digest if _is_current(item, known) else None))
+        known = found.shards.get(item.name)
+        digest = known.digest if known is not None and _is_current(item, known) else None
+        shards.append((item.path, item.name, digest))
     # an index has no digest in a manifest, and nothing to compare
     if any(digest for _, _, digest in shards):
         kinds = {name for _, name, digest in shards if digest is None}
@@ -106,13 +107,10 @@ def shards_of(found: Found) -> list[Shard]:
     return shards
 
 
-def _is_current(item: Item, known: dict[str, Any]) -> bool:
-    """Whether the file is still the one that the manifest speaks of, by its size on disk."""
-    digest, size = known.get("digest"), known.get("compressed_bytes")
-    if not isinstance(digest, str) or not isinstance(size, int):
-        return False
+def _is_current(item: Item, known: ShardRecord) -> bool:
+    """Whether the file is still the one of the manifest, by its size on disk."""
     try:
-        return item.path.stat().st_size == size
+        return item.path.stat().st_size == known.compressed_bytes
     except OSError:
         return False
 

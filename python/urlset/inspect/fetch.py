@@ -15,8 +15,8 @@ from urllib.parse import urljoin, urlsplit
 
 from .. import _core
 from ..errors import InputError
+from ..threads import completed
 from ..transport.client import Client
-from ..transport.threads import completed
 from . import download
 from .download import Download, Downloader, DownloadError, too_late
 from .targets import Found, Item, peek

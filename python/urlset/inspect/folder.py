@@ -5,14 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from .. import _core
-from ..destination.state import read_manifests
+from ..destination.state import manifests_of
 from ..errors import InputError
 from ..report import MAX_GOOGLE_INDEXES
-from .targets import Found, Item, Rules, list_in, peek
+from .targets import Found, Item, Rules, peek
 
 SUFFIXES = (".xml", ".xml.gz", ".txt", ".txt.gz")
 #: segments of the path of a URL that may be folders on this machine
@@ -35,18 +34,18 @@ def files_of_folder(root: Path) -> Found:
         InputError: ``target.empty``, ``target.unreadable``.
     """
     found = Found()
-    manifests = read_manifests(root)
-    merged = _merged(manifests)
+    manifests = manifests_of(root)
     # the options of its set apply to each file; strict rules apply to the file of no set
     found.rules = [Rules(), *map(Rules.of, manifests)]
-    rules_of = {path: number for number, each in enumerate(manifests, 1) for path in _paths(each)}
-    base = merged.get("sitemap_url")
-    has_base = isinstance(base, str) and "{" not in base
+    rules_of = {path: number for number, each in enumerate(manifests, 1) for path in each.files()}
+    # several sets with different URLs: their indexes contain them
+    bases = {each.sitemap_url for each in manifests}
+    base = bases.pop() if len(bases) == 1 else "{"
     unreadable: list[OSError] = []
     files: dict[str, Item] = {}
     for path in _walk(root, unreadable):
         name = path.relative_to(root).as_posix()
-        address = f"{base}{name}" if has_base else None
+        address = None if "{" in base else f"{base}{name}"
         files[name] = Item(path, name, address, rules=rules_of.get(name, 0))
     kinds, indexes, listed = _read_indexes(found, files)
     own = [item for item in indexes if item.path not in listed]
@@ -57,7 +56,7 @@ def files_of_folder(root: Path) -> Found:
     found.items[:0] = own
     done = {item.path for item in indexes} | listed
     # kept for crawlers with an old index: not part of the set
-    done |= {root / name for name in list_in(merged, "retired") if isinstance(name, str)}
+    done |= {root / name for each in manifests for name in each.retired}
     for name, item in files.items():
         if item.path in done or not _is_sitemap(name, kinds.get(name)):
             continue
@@ -65,11 +64,7 @@ def files_of_folder(root: Path) -> Found:
             message = "no index in this folder lists it"
             found.of_file(name, "index.unlisted_file", message, item.url)
         found.items.append(item)
-    found.shards = {
-        shard["path"]: shard
-        for shard in list_in(merged, "shards")
-        if isinstance(shard, dict) and isinstance(shard.get("path"), str)
-    }
+    found.shards = {shard.path: shard for each in manifests for shard in each.shards}
     for error in unreadable:
         folder = Path(error.filename).relative_to(root).as_posix()
         message = f"this folder cannot be read: {error.strerror}"
@@ -130,28 +125,6 @@ def _walk(root: Path, unreadable: list[OSError]) -> Iterator[Path]:
         for name in sorted(names):
             if name.lower().endswith(SUFFIXES) and not name.startswith("."):
                 yield Path(folder, name)
-
-
-def _merged(manifests: list[dict[str, Any]]) -> dict[str, Any]:
-    """The manifests of all names in a folder as one; empty without any."""
-    if len(manifests) < 2:
-        return manifests[0] if manifests else {}
-    merged = dict(manifests[0])
-    for key in ("shards", "retired", "indexes"):
-        merged[key] = [entry for manifest in manifests for entry in list_in(manifest, key)]
-    if any(manifest.get("sitemap_url") != merged.get("sitemap_url") for manifest in manifests):
-        merged.pop("sitemap_url", None)  # each set has its own: the indexes contain the URLs
-    return merged
-
-
-def _paths(manifest: dict[str, Any]) -> Iterator[str]:
-    """The files of a set, as its manifest lists them."""
-    for entry in list_in(manifest, "shards") + list_in(manifest, "indexes"):
-        if isinstance(entry, dict) and isinstance(entry.get("path"), str):
-            yield entry["path"]
-    for path in list_in(manifest, "retired"):
-        if isinstance(path, str):
-            yield path
 
 
 def _add_children(

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from .. import _core
+from ..destination.manifest import Manifest, ShardRecord
 
 
 @dataclass
@@ -44,16 +45,10 @@ class Rules:
     kept_duplicates: bool = False
 
     @classmethod
-    def of(cls, manifest: dict[str, Any]) -> Rules:
-        """The rules of the set that a manifest describes."""
-        rules = cls(kept_duplicates=manifest.get("duplicates") == "keep")
-        hosts = manifest.get("hosts")
-        if hosts == "any":
-            rules.hosts = []
-        elif isinstance(hosts, list) and hosts and all(isinstance(host, str) for host in hosts):
-            rules.hosts = hosts
-        rules.added = [url for url in list_in(manifest, "added") if isinstance(url, str)]
-        return rules
+    def of(cls, manifest: Manifest) -> Rules:
+        """The rules of the set of a manifest."""
+        hosts = None if manifest.hosts is None else list(manifest.hosts)
+        return cls(hosts, list(manifest.added), manifest.keeps_duplicates)
 
 
 class Defect(NamedTuple):
@@ -79,13 +74,13 @@ class Found:
 
     Attributes:
         items: indexes first, each file once.
-        shards: the entries of urlset's manifests by file name, with their digests.
+        shards: the records of the manifests by file name.
         rules: those of each set that the files belong to.
     """
 
     items: list[Item] = field(default_factory=list)
     problems: list[Defect] = field(default_factory=list)
-    shards: dict[str, dict[str, Any]] = field(default_factory=dict)
+    shards: dict[str, ShardRecord] = field(default_factory=dict)
     rules: list[Rules] = field(default_factory=lambda: [Rules()])
 
     def of_file(self, file: str, code: str, message: str, url: str | None = None) -> None:
@@ -115,9 +110,3 @@ def peek(path: Path) -> tuple[str, list[_core.Child]]:
     except OSError:
         return "unreadable", []  # verify and read report the reason
     return listing.kind, listing.children
-
-
-def list_in(manifest: dict[str, Any], name: str) -> list[Any]:
-    """A list of a manifest that was not checked; empty where it is no list."""
-    value = manifest.get(name)
-    return value if isinstance(value, list) else []

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from .. import _core
+from ..destination.manifest import Manifest
 from ..errors import ConfigError, Error
 from .lookup import find
 from .targets import Found, Item, Rules
@@ -149,16 +150,14 @@ def verify(
     return report
 
 
-def verify_files(
-    items: Sequence[Item], manifest: dict[str, Any] | None = None, **options: Any
-) -> Report:
+def verify_files(items: Sequence[Item], manifest: Manifest | None = None, **options: Any) -> Report:
     """Check local files, as a build does with the files that it staged.
 
     Args:
         manifest: its hosts and added sitemaps are allowed in the files.
         options: those of :class:`Checks`.
     """
-    found = Found(list(items), rules=[Rules.of(manifest or {})])
+    found = Found(list(items), rules=[Rules() if manifest is None else Rules.of(manifest)])
     return verify_found(found, Checks(**options))
 
 

@@ -7,8 +7,8 @@ import socket
 import time
 from typing import Any
 
+from ..threads import completed
 from . import ExchangeError, PrivateAddressError
-from .threads import completed
 
 Ip = ipaddress.IPv4Address | ipaddress.IPv6Address
 

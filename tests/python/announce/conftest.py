@@ -194,6 +194,7 @@ def make_site(
         "sitemap_url": sitemap_url or site + "/",
         "config": "00",
         "layout": "packed",
+        "folder": "..",
         "urls": urls,
         "shards": [
             {

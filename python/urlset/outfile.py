@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import BinaryIO
 from uuid import uuid4
 
-from ..errors import ConfigError
+from .errors import ConfigError
 
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 #: what ``Path`` makes of an address: one slash
