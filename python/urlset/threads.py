@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from queue import Empty, SimpleQueue
+from typing import TypeVar
 
 from .errors import PublishError
 
@@ -13,6 +15,11 @@ from .errors import PublishError
 REFUSED = (
     "no thread could be started; allow more processes (ulimit -u, or the limit of the container)"
 )
+#: seconds between two looks at the time that is left
+POLL_INTERVAL = 0.25
+
+_Job = TypeVar("_Job")
+_Result = TypeVar("_Result")
 
 
 def is_refused(error: BaseException) -> bool:
@@ -59,3 +66,64 @@ class Pool(ThreadPoolExecutor):
         except PublishError:
             if not self._threads:
                 raise
+
+
+def completed(
+    work: Callable[[_Job], _Result],
+    jobs: Sequence[_Job],
+    left: Callable[[], float],
+    *,
+    threads: int = 1,
+) -> Iterator[tuple[int, _Result]]:
+    """Yields (position of the job, result) as jobs end, until no time is left.
+
+    The caller only waits, so a signal ends it at once. Neither a server nor a resolver that never
+    answers can delay the caller or the end of the process: nothing joins a daemon thread, whereas
+    the threads of an executor are joined.
+
+    Args:
+        left: seconds left; may become less at any time.
+
+    Raises:
+        what ``work`` raises: the other jobs are abandoned.
+    """
+    todo: SimpleQueue[tuple[int, _Job]] = SimpleQueue()
+    done: SimpleQueue[tuple[int, _Result | None, BaseException | None]] = SimpleQueue()
+    stopped = threading.Event()
+    for numbered in enumerate(jobs):
+        todo.put(numbered)
+
+    def run() -> None:
+        while not stopped.is_set():
+            try:
+                number, job = todo.get_nowait()
+            except Empty:
+                return
+            try:
+                done.put((number, work(job), None))
+            except BaseException as error:  # noqa: BLE001 - raised in the caller
+                done.put((number, None, error))
+
+    for count in range(min(threads, len(jobs))):
+        try:
+            threading.Thread(target=run, daemon=True).start()
+        except RuntimeError:  # the system starts no more threads
+            if count == 0:
+                run()
+            break
+    try:
+        missing = len(jobs)
+        while missing:
+            seconds = left()
+            try:
+                number, result, error = done.get(seconds > 0, min(seconds, POLL_INTERVAL))
+            except Empty:
+                if seconds <= 0:
+                    return
+                continue
+            if error is not None:
+                raise error
+            missing -= 1
+            yield number, result  # type: ignore[misc]  # set where there is no error
+    finally:
+        stopped.set()

@@ -26,7 +26,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "_core": (),
     "threads": ("errors",),
     "outfile": ("errors",),
-    "transport": BASE,
+    "transport.*": BASE,
     "option*": ("keywords", *BASE),
     "keywords": ("option*",),
     "report": ("option*", *BASE),
@@ -50,11 +50,11 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "build.init": ("build.source.*", "option*", *BASE),
     # what is built, read back
     "inspect.*": (
-        "transport", "report", "destination.manifest", "destination.state", "option*", *BASE,
+        "transport.*", "report", "destination.manifest", "destination.state", "option*", *BASE,
     ),
     # on top
     "announce.*": (
-        "transport", "toml", "destination.directory", "destination.manifest", "destination.state",
+        "transport.*", "toml", "destination.directory", "destination.manifest", "destination.state",
         "inspect.*", "option*", *BASE,
     ),
     "cli.*": (
@@ -78,8 +78,6 @@ KNOWN: set[tuple[str, str]] = {
     ("build.commit", "inspect.targets"),
     ("build.commit", "inspect.verify"),
     ("announce.robots", "build.names"),
-    ("inspect.fetch", "inspect.targets"),
-    ("inspect.fetch", "__init__"),
     ("build.source.remote", "announce.secrets"),
 }
 

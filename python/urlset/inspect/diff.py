@@ -11,9 +11,10 @@ from typing import Any
 from .. import _core
 from ..destination.manifest import ShardRecord
 from ..errors import ConfigError
+from .lookup import find
 from .read import must_be_whole, thread_count
 from .rows import Rows, write
-from .targets import Found, Item, find
+from .targets import Found, Item, peek
 
 MEMORY = 256 << 20
 
@@ -117,10 +118,7 @@ def _is_current(item: Item, known: ShardRecord) -> bool:
 def _is_index(found: Found, name: str) -> bool:
     for item in found.items:
         if item.name == name:
-            try:
-                return bool(_core.peek(item.path)[0] == "index")
-            except OSError:
-                return False
+            return peek(item.path)[0] == "index"
     return False
 
 

@@ -7,8 +7,9 @@ from contextlib import ExitStack
 
 from .. import _core
 from ..errors import ConfigError, InputError
+from .lookup import find
 from .rows import Rows
-from .targets import Found, find
+from .targets import Found
 
 
 def read(

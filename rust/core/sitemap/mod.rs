@@ -8,6 +8,7 @@ pub mod escape;
 pub mod host;
 pub mod hreflang;
 pub mod iso;
+pub mod limits;
 pub mod namespaces;
 pub mod placeholder;
 pub mod priority;

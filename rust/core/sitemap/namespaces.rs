@@ -6,7 +6,7 @@ const OPEN: &str = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n\
 /// What stands after the last element.
 pub const FOOTER: &str = "</urlset>\n";
 
-/// The bit of images in [`crate::flow::chunk::Entry::namespaces`].
+/// The bit of images in [`crate::flow::entry::Entry::namespaces`].
 pub const IMAGE: u8 = 1;
 /// The bit of alternates.
 pub const XHTML: u8 = 2;
@@ -18,7 +18,7 @@ pub const NEWS: u8 = 8;
 /// All of them.
 pub const ALL: u8 = IMAGE | XHTML | VIDEO | NEWS;
 
-/// The extensions: the bit in [`crate::flow::chunk::Entry::namespaces`], and the declaration
+/// The extensions: the bit in [`crate::flow::entry::Entry::namespaces`], and the declaration
 /// (PROTOCOL section 2).
 pub const NAMESPACES: [(u8, &str); 4] = [
     (IMAGE, " xmlns:image=\"http://www.google.com/schemas/sitemap-image/1.1\""),

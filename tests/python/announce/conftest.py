@@ -172,9 +172,9 @@ def _surroundings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Retries without the usual waiting."""
-    from urlset.announce import http
+    from urlset.announce import client
 
-    monkeypatch.setattr(http, "BACKOFF", 0.01)
+    monkeypatch.setattr(client, "BACKOFF", 0.01)
 
 
 def make_site(

@@ -7,16 +7,11 @@ use crate::inspect::check::{date, hreflang, url, value};
 use crate::inspect::codes;
 use crate::inspect::document::entry::{Entry, Field, Form, NewsField};
 use crate::inspect::finding::{At, Log, quoted, text};
+use crate::sitemap::limits::{MAX_BYTES, MAX_ENTRIES, MAX_URL_CHARS, MIN_URL_CHARS};
 
 const FREQUENCIES: [&[u8]; 7] =
     [b"always", b"hourly", b"daily", b"weekly", b"monthly", b"yearly", b"never"];
 
-/// Entries of one file, and of one index.
-pub const MOST_ENTRIES: u64 = 50_000;
-/// Bytes of a file before compression: 50 MiB (sitemaps.org, since 2016-11-30).
-pub const MOST_BYTES: u64 = 52_428_800;
-/// Characters of a URL: fewer than 2,048.
-const MOST_CHARACTERS: usize = 2_047;
 /// From so many entries on, one and the same lastmod on all of them is told.
 const SAME_FROM: u64 = 10;
 /// An hour of grace for clocks that go wrong.
@@ -80,10 +75,10 @@ impl<'a> EntryChecks<'a> {
     /// Checks one entry.
     pub fn entry(&mut self, form: Form, entry: &Entry<'_>, log: &mut Log) {
         self.entries += 1;
-        if self.entries == MOST_ENTRIES + 1 {
+        if self.entries == MAX_ENTRIES + 1 {
             let code =
                 if form == Form::Index { &codes::LIMIT_SITEMAPS } else { &codes::LIMIT_URLS };
-            log.add(code, entry.at, None, || format!("more than {MOST_ENTRIES} entries"));
+            log.add(code, entry.at, None, || format!("more than {MAX_ENTRIES} entries"));
         }
         self.loc(form, entry, log);
         if let Some(lastmod) = entry.lastmod {
@@ -131,12 +126,11 @@ impl<'a> EntryChecks<'a> {
                 return;
             }
         }
-        if loc.len() > MOST_CHARACTERS
-            && String::from_utf8_lossy(loc).chars().count() > MOST_CHARACTERS
+        if loc.len() > MAX_URL_CHARS && String::from_utf8_lossy(loc).chars().count() > MAX_URL_CHARS
         {
             let count = loc.len();
             log.add(&codes::LOC_TOO_LONG, at, Some(loc), || format!("{count} bytes long"));
-        } else if loc.len() < 12 {
+        } else if loc.len() < MIN_URL_CHARS {
             log.add(&codes::LOC_TOO_SHORT, at, Some(loc), || {
                 format!("{} characters long", loc.len())
             });
@@ -299,7 +293,7 @@ impl<'a> EntryChecks<'a> {
     pub fn finish(&mut self, form: Form, bytes: u64, log: &mut Log) {
         let nowhere = At::default();
         self.others.tell(log);
-        if bytes > MOST_BYTES {
+        if bytes > MAX_BYTES {
             log.add(&codes::LIMIT_BYTES, nowhere, None, || format!("{bytes} bytes"));
         }
         if self.entries == 0 && matches!(form, Form::Urlset | Form::Index) && !log.is_broken() {
