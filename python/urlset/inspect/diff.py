@@ -11,9 +11,9 @@ from typing import Any
 from .. import _core
 from ..destination.manifest import ShardRecord
 from ..errors import ConfigError
+from ..rows import Rows
 from .lookup import find
 from .read import must_be_whole, thread_count
-from .rows import Rows, write
 from .targets import Found, Item, peek
 
 MEMORY = 256 << 20
@@ -131,22 +131,10 @@ def compare(
     threads: int | None = None,
     stack: ExitStack | None = None,
 ) -> Changes:
-    """Compare two lists of local files, as a build does for its change feed."""
+    """Compare two lists of local files."""
     if memory < 1 << 20:
         raise ConfigError("memory must be at least 1 MiB", code="diff.options")
     count = thread_count(threads)
     stack = stack or ExitStack()
     stream = _core.diff_stream(list(old), list(new), count, memory, lenient, stack)
     return Changes(stream, stack, count)
-
-
-def write_changes(
-    old: Sequence[Shard],
-    new: Sequence[Shard],
-    path: str,
-    **options: Any,
-) -> Counts:
-    """Write the changes between two lists of local files to ``path``, its suffix the format."""
-    with compare(old, new, **options) as changes:
-        write(changes, path)
-        return changes.counts
