@@ -28,7 +28,7 @@ from .secrets import Keyring
 if TYPE_CHECKING:
     from ..transport.client import Client
 
-#: seconds before the first retry, and at most before any that the server did not ask for
+#: seconds before the first retry, and the maximum, unless the server asks for more
 BACKOFF, BACKOFF_CAP = 1.0, 60.0
 #: seconds to wait after 429 without Retry-After (IndexNow: at least ten minutes)
 THROTTLED = 600.0

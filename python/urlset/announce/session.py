@@ -71,7 +71,7 @@ class Session:
         self._notify(self.keyring.hide(line))
 
     def show(self, text: str) -> None:
-        """Prints a request of a dry run, with keys masked."""
+        """Reports a request of a dry run, with keys masked."""
         self._show(self.keyring.hide(text))
 
     def endpoint(self, engine: str, default: str) -> str:

@@ -30,7 +30,7 @@ MAX_TOTAL = 16 << 30
 #: characters of a URL: more than crawlers accept, so that verify can still report its length
 MAX_URL = 8_192
 MAX_ATTEMPTS = 3
-#: seconds before the second attempt, and at most before any
+#: seconds before the second attempt, and the maximum
 BACKOFF, MAX_WAIT = 0.5, 10.0
 #: seconds for one file, redirects and retries included, and for one operation on a connection
 DEADLINE, TIMEOUT = 300.0, 30.0
