@@ -33,7 +33,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     # where a set is published; only its package knows which kind of destination it is
     "destination.*": ("option*", *BASE),
     # the stages of a build; they do not import each other
-    "build.source.*": ("option*", *BASE),
+    "build.source.*": ("transport.*", "option*", *BASE),
     "build.names": ("option*", *BASE),
     "build.index": ("report", "option*", *BASE),
     "build.gzip": ("_core",),
@@ -77,8 +77,6 @@ KNOWN: set[tuple[str, str]] = {
     ("build.changes", "inspect.diff"),
     ("build.commit", "inspect.targets"),
     ("build.commit", "inspect.verify"),
-    ("announce.robots", "build.names"),
-    ("build.source.remote", "announce.secrets"),
 }
 
 

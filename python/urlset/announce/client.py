@@ -20,10 +20,10 @@ from urllib.parse import urlsplit
 from ..errors import AnnounceError, ConfigError
 from ..threads import completed
 from ..transport import BudgetError, ExchangeError
+from ..transport.keyring import Keyring
 from ..transport.retry import backoff, http_date, is_transient, retry_after
 from ..wording import count, printable
 from .address import is_loopback
-from .secrets import Keyring
 
 if TYPE_CHECKING:
     from ..transport.client import Client

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import TypeVar
 
 from ..errors import AnnounceError
+from ..transport.keyring import Keyring
 from .address import endpoint
 from .client import EngineClient, Request
 from .options import Options
 from .report import AnnounceReport, Outcome, Result
-from .secrets import Keyring
 from .target import Target
 
 _T = TypeVar("_T")
