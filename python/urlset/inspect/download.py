@@ -244,7 +244,11 @@ def _checked(address: str) -> httpx.URL:
         url = httpx.URL(address)
     except (httpx.InvalidURL, ValueError, TypeError):  # ValueError: all errors of encoding
         raise DownloadError("fetch.refused", "not a URL") from None
-    if url.scheme not in ("http", "https") or not url.host:
+    try:
+        has_host = bool(url.host)
+    except ValueError as error:  # the host is not legal IDNA
+        raise DownloadError("fetch.failed", str(error)) from None
+    if url.scheme not in ("http", "https") or not has_host:
         raise DownloadError("fetch.refused", "only http and https are fetched")
     return url
 
