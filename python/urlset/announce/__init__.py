@@ -101,9 +101,9 @@ def announce(
     from pathlib import Path
 
     from ..outfile import must_be_local
+    from ..transport.keyring import Keyring
     from .options import Options, endpoints, key_files, properties, read_engines, read_hosts
     from .report import AnnounceReport
-    from .secrets import Keyring
     from .session import Session
     from .target import read_target
 

@@ -20,15 +20,15 @@ from urllib.parse import urlsplit
 from ..errors import AnnounceError, ConfigError
 from ..threads import completed
 from ..transport import BudgetError, ExchangeError
+from ..transport.keyring import Keyring
 from ..transport.retry import backoff, http_date, is_transient, retry_after
 from ..wording import count, printable
 from .address import is_loopback
-from .secrets import Keyring
 
 if TYPE_CHECKING:
     from ..transport.client import Client
 
-#: seconds before the first retry, and at most before any that the server did not ask for
+#: seconds before the first retry, and the maximum, unless the server asks for more
 BACKOFF, BACKOFF_CAP = 1.0, 60.0
 #: seconds to wait after 429 without Retry-After (IndexNow: at least ten minutes)
 THROTTLED = 600.0

@@ -43,7 +43,7 @@ PER_SECOND, PER_MINUTE = 20, 200
 MAX_CLOCK_ERROR = 300.0
 #: seconds for which a token is valid
 _TOKEN_LIFETIME = 3_600
-#: characters of a line of the key in PEM from which on it is masked by itself
+#: characters of the shortest line of the key in PEM that is masked on its own
 _MIN_KEY_LINE = 32
 #: RFC 6749, 5.2: error codes; messages quote nothing else of the answer
 _OAUTH = frozenset(

@@ -46,7 +46,7 @@ class Journal:
     Args:
         folder: created if missing.
         engine: the name of the file.
-        endpoint: each endpoint has URLs of its own.
+        endpoint: URLs that one endpoint accepted are new for another.
         feed: digest of the URLs. An unfinished run of the same URLs is continued.
         read_only: for a dry run: nothing is created or recorded (SQLite may complete the
             transaction of a killed process).

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import TypeVar
 
 from ..errors import AnnounceError
+from ..transport.keyring import Keyring
 from .address import endpoint
 from .client import EngineClient, Request
 from .options import Options
 from .report import AnnounceReport, Outcome, Result
-from .secrets import Keyring
 from .target import Target
 
 _T = TypeVar("_T")
@@ -71,7 +71,7 @@ class Session:
         self._notify(self.keyring.hide(line))
 
     def show(self, text: str) -> None:
-        """Prints a request of a dry run, with keys masked."""
+        """Reports a request of a dry run, with keys masked."""
         self._show(self.keyring.hide(text))
 
     def endpoint(self, engine: str, default: str) -> str:

@@ -35,7 +35,7 @@ class Yandex:
         self.user = user
 
     def user_request(self) -> Request:
-        """Asks for the user of the token."""
+        """The request for the user of the token."""
         return Request("GET", f"{self._base}/user", self._headers)
 
     def add(self, sitemap: str) -> Request:
@@ -44,7 +44,7 @@ class Yandex:
         return json_request("POST", url, {"url": sitemap}, self._headers)
 
     def find_user(self) -> None:
-        """Asks for the number of the user."""
+        """Requests the number of the user."""
         answer = self._client.call(self.user_request(), self.judge)
         user = answer.json().get("user_id")
         if not isinstance(user, int | str) or not re.fullmatch(r"[0-9]{1,20}", str(user)):

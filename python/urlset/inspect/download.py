@@ -30,7 +30,7 @@ MAX_TOTAL = 16 << 30
 #: characters of a URL: more than crawlers accept, so that verify can still report its length
 MAX_URL = 8_192
 MAX_ATTEMPTS = 3
-#: seconds before the second attempt, and at most before any
+#: seconds before the second attempt, and the maximum
 BACKOFF, MAX_WAIT = 0.5, 10.0
 #: seconds for one file, redirects and retries included, and for one operation on a connection
 DEADLINE, TIMEOUT = 300.0, 30.0
@@ -244,7 +244,11 @@ def _checked(address: str) -> httpx.URL:
         url = httpx.URL(address)
     except (httpx.InvalidURL, ValueError, TypeError):  # ValueError: all errors of encoding
         raise DownloadError("fetch.refused", "not a URL") from None
-    if url.scheme not in ("http", "https") or not url.host:
+    try:
+        has_host = bool(url.host)
+    except ValueError as error:  # the host is not legal IDNA
+        raise DownloadError("fetch.failed", str(error)) from None
+    if url.scheme not in ("http", "https") or not has_host:
         raise DownloadError("fetch.refused", "only http and https are fetched")
     return url
 

@@ -169,13 +169,13 @@ def verify_found(found: Found, checks: Checks | None = None) -> Report:
             for f in read.findings
         ]
     listed: dict[tuple[str, str], int] = {}
-    for code, file, line, offset, url, message in found.problems:
+    for defect in found.problems:
+        code, file = defect.code, defect.file
         severity, help_ = severities[code]
         report.counts[code] = report.counts.get(code, 0) + 1
         listed[code, file] = listed.get((code, file), 0) + 1
         if listed[code, file] <= checks.most:
-            problem = Problem(code, severity, file, line, offset, url, message, help_)
-            report.problems.append(problem)
+            report.problems.append(Problem(severity=severity, help=help_, **defect._asdict()))
     report.problems.sort(key=lambda p: (_RANK[p.severity], p.code, p.file, p.offset))
     report.counts = dict(sorted(report.counts.items()))
     report.ok = report.total("error") == 0

@@ -235,7 +235,7 @@ def test_errors_have_no_chain(site, engine):
 
     from urlset import AnnounceError
     from urlset.announce.client import EngineClient, Request
-    from urlset.announce.secrets import Keyring
+    from urlset.transport.keyring import Keyring
 
     ring = Keyring()
     ring.add(BING_KEY)
