@@ -17,14 +17,13 @@ ROOT = Path(urlset.__file__).parent
 #: layers from the bottom to the top; a module belongs to the first pattern that fits, and imports
 #: only its own layer and those that it names
 BASE = (
-    "errors", "wording", "_core", "signals", "threads", "outfile", "regular", "hosts", "rows",
+    "errors", "wording", "_core", "signals", "threads", "outfile", "hosts", "rows",
 )  # fmt: skip
 LAYERS: dict[str, tuple[str, ...]] = {
     # what everything else uses
     "errors": (),
     "wording": (),
     "signals": (),
-    "regular": (),
     "_core": (),
     "threads": ("errors",),
     "outfile": ("errors",),
