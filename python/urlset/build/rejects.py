@@ -43,10 +43,18 @@ def keep_rejects(
     if target is None:
         target = publication.rejects_target()
         publication.remove_rejects(only_special=True)
-    return target, _join(files, target)
+    return target, join_rejects(files, target)
 
 
-def _join(files: list[Path], target: Path) -> dict[str, int]:
+def join_rejects(files: list[Path], target: Path) -> dict[str, int]:
+    """Joins reject files, and removes them.
+
+    Returns:
+        The number of rows of the result by code, counted in it afterwards.
+
+    Raises:
+        PublishError: ``output.rejects``; ``rejects.lost``.
+    """
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         joined = files[0]
