@@ -126,11 +126,11 @@ class Publication(Staging, Protocol):
     def reject_file(self, name: str) -> Path | None:
         """A reject file of a part, as a local file that may be changed; None if it is gone."""
 
-    def rejects_target(self) -> Path:
-        """Where the reject file goes if the user names no path."""
+    def put_rejects(self, file: Path) -> str:
+        """Keeps a local reject file in the state; returns where, for the report."""
 
-    def remove_rejects(self, *, only_special: bool = False) -> None:
-        """Removes the reject file of a previous build, or only a link or pipe in its place."""
+    def remove_rejects(self) -> None:
+        """Removes the reject file of a previous build."""
 
     def put_feed(self, pending: str, file: Path) -> None:
         """Moves a local file to the feeds that wait, durably."""

@@ -353,15 +353,17 @@ class FolderPublication:
             return path
         return None
 
-    def rejects_target(self) -> Path:
-        """The reject file if the user names no path."""
-        return self.state / REJECTS
+    def put_rejects(self, file: Path) -> str:
+        """Moves a file that :meth:`reject_file` returned to the place of the reject file."""
+        if not self._files.is_file(REJECTS):  # neither a link nor a pipe is replaced
+            self._files.clear(REJECTS)
+        self._files.move(file.name, self._files, REJECTS)
+        return os.fspath(self.state / REJECTS)
 
-    def remove_rejects(self, *, only_special: bool = False) -> None:
-        """Removes the reject file of a previous build; with ``only_special`` a link or a pipe."""
-        if not (only_special and self._files.is_file(REJECTS)):
-            with self.writing(self.rejects_target()):
-                self._files.clear(REJECTS)
+    def remove_rejects(self) -> None:
+        """Removes the reject file of a previous build."""
+        with self.writing(self.state / REJECTS):
+            self._files.clear(REJECTS)
 
     def put_feed(self, pending: str, file: Path) -> None:
         """Moves a file of the staging folder to the feeds that wait."""
