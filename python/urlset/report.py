@@ -154,7 +154,7 @@ REQUIRED = {"video.thumbnail_loc", "video.title", "video.description"}
 
 
 def message_of(code: str) -> str:
-    """What a code of the core says."""
+    """The text of a warning."""
     known = NOTES.get(code)
     if known is not None:
         return known

@@ -6,8 +6,8 @@ publication is the same for both: stage the shards, then the manifest, the index
 
 An object store implements it as follows. Shards have content names (``content_named``) and are
 written at once, only if absent; staging is the final place. ``publish`` writes the manifest under a
-name that is derived from the index, then replaces the index only if its version is the one that was
-read. What a lost race leaves behind is not listed.
+name that is derived from the index, then replaces the index only if its version has not
+changed. What a lost race leaves behind is not listed.
 """
 
 from __future__ import annotations
@@ -161,7 +161,7 @@ class Destination(Protocol):
     def publication(
         self, name: str, sets: Sequence[str] = (), *, job: str | None = None
     ) -> AbstractContextManager[Publication]:
-        """Waits for nobody, completes or removes what killed builds left, and locks.
+        """Locks without waiting, and completes or removes what killed builds left.
 
         Args:
             name: of the set; those of other names in the same destination are left alone.

@@ -6,7 +6,7 @@ The protocol, with the previous set live until step 4:
 2. The journal of a killed build (``STATE/publish.json``) is completed; other litter is removed.
 3. Shards and indexes are staged in ``STATE/staging`` on the same filesystem, each fsynced.
 4. The journal, with every move and the new manifest, is written, fsynced and renamed into place:
-   from here on the new set goes live, whoever completes it.
+   from here on the new set goes live, in this build or in the next one.
 5. Shards are renamed over the old ones, then the indexes; the folder is fsynced.
 6. The manifest is renamed into place; files that only the previous set had are removed.
 7. The change feeds in the journal are delivered (:mod:`urlset.build.changes`), and the journal is
