@@ -28,8 +28,6 @@ from ..report import (
     warnings_of,
 )
 from ..wording import count
-from .changes import deliver_feeds, stage_feed
-from .check import StagedFile, check_staged
 from .index import Sitemap, render_indexes
 from .names import check_files, splits_index
 from .part import COUNTS, Outcome, Part
@@ -140,6 +138,8 @@ class Commit:
             return
         feeds = None
         if self._options.changes is not None:
+            from .changes import stage_feed  # at start-up every millisecond counts
+
             target = Path(self._options.changes)
             feeds = stage_feed(publication, former, manifest, changed, target)
         started = time.monotonic()
@@ -156,6 +156,8 @@ class Commit:
 
     def _deliver(self) -> None:
         """Delivers the change feeds, those of previous builds too."""
+        from .changes import deliver_feeds
+
         earlier = deliver_feeds(self._publication)
         if earlier:
             message = f"{message_of('changes.delivered')}: {', '.join(earlier)}"
@@ -305,6 +307,8 @@ class Commit:
 
     def _verify(self, manifest: Manifest, staged: set[str]) -> None:
         """Checks the whole set, staged or live."""
+        from .check import StagedFile, check_staged
+
         started = time.monotonic()
         files = []
         listing = [(index.path, index.url, False) for index in manifest.indexes]
