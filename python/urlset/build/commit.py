@@ -303,7 +303,7 @@ class Commit:
         report.url = named[0].url
         self._publication.stage(staged)
         listing = tuple(IndexRecord(**asdict(index)) for index in named)
-        return replace(manifest, indexes=listing), list(staged)[::-1]
+        return manifest._replace(indexes=listing), list(staged)[::-1]
 
     def _verify(self, manifest: Manifest, staged: set[str]) -> None:
         """Checks the whole set, staged or live."""
