@@ -101,7 +101,7 @@ def test_a_set_without_a_row_is_no_error_while_others_have_some(shop: Path) -> N
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ('name = "pages"', 'name = "Products"', "two sets have one name"),
+        ('name = "pages"', 'name = "Products"', "two sets have the same name"),
         ('name = "pages"\n', "", "has no name"),
         ('name = "pages"', 'name = "../x"', "is not made of"),
         ('input = "products.csv"', "", "has no input"),
