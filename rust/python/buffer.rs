@@ -8,7 +8,7 @@ use pyo3::ffi;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
-use urlset_core::build::write::gzip::{Blocks, Encoder, Output};
+use urlset_core::build::write::gzip::{Encoder, FixedBlocks, Output};
 use urlset_core::flow::shard::Piece;
 use urlset_core::{Error, Kind, Result};
 
@@ -64,7 +64,7 @@ impl Encoder for Isal {
         let failed =
             |e: PyErr| Error::new(Kind::Output, "internal.gzip", format!("ISA-L failed: {e}"));
         let stream = Python::attach(|py| self.stream.call0(py)).map_err(failed)?;
-        for piece in Blocks::new(pieces) {
+        for piece in FixedBlocks::new(pieces) {
             let packed = Python::attach(|py| {
                 let piece = Bound::new(py, Lent(piece))?;
                 let packed = stream.bind(py).call_method1(intern!(py, "compress"), (piece,))?;

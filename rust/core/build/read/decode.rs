@@ -27,8 +27,8 @@ impl<R: Read> Read for Counted<R> {
     }
 }
 
-/// A file that is open already, and what was read of it to see what it is.
-pub struct Begun {
+/// A file that is open already, and the bytes that were read to detect its format.
+pub struct OpenFile {
     /// The file, behind what was read.
     pub file: File,
     /// What was read.
@@ -40,10 +40,10 @@ pub struct Begun {
 ///
 /// # Errors
 /// `input.missing`, `input.unreadable`.
-pub fn bytes(path: &str, begun: Option<Begun>, count: Arc<AtomicU64>) -> Result<(Text, bool)> {
+pub fn bytes(path: &str, opened: Option<OpenFile>, count: Arc<AtomicU64>) -> Result<(Text, bool)> {
     let unreadable = |e: io::Error| unreadable(path, e);
-    let file: Text = match begun {
-        Some(begun) => Box::new(io::Cursor::new(begun.head).chain(begun.file)),
+    let file: Text = match opened {
+        Some(opened) => Box::new(io::Cursor::new(opened.head).chain(opened.file)),
         None if path == "-" => Box::new(io::stdin()),
         None => {
             let file = File::open(Path::new(path)).map_err(unreadable)?;
@@ -68,9 +68,9 @@ fn unreadable(path: &str, e: io::Error) -> Error {
 ///
 /// # Errors
 /// `input.missing`, `input.unreadable`; `input.format` for what is no text.
-pub fn open(path: &str, begun: Option<Begun>, count: Arc<AtomicU64>) -> Result<Text> {
+pub fn open(path: &str, opened: Option<OpenFile>, count: Arc<AtomicU64>) -> Result<Text> {
     let unreadable = |e: io::Error| unreadable(path, e);
-    let (mut text, packed) = bytes(path, begun, count)?;
+    let (mut text, packed) = bytes(path, opened, count)?;
     // the reader tells damage where it comes to it, with what went before
     let mut first = [0; FIRST];
     let mut n = 0;

@@ -8,7 +8,7 @@ use arrow_buffer::{Buffer, ScalarBuffer};
 use arrow_data::{ArrayData, layout};
 use arrow_schema::{ArrowError, DataType, Fields};
 
-use crate::build::read::arrow::Rows;
+use crate::build::read::arrow::ArrowRows;
 
 /// Rows of an array and slots before it: nothing that exists has more, and no size overflows.
 const MOST: usize = 1 << 40;
@@ -34,7 +34,7 @@ impl Importer {
     }
 
     /// The rows of a batch, with the columns of the slots.
-    pub(crate) fn import(&mut self, array: FFI_ArrowArray) -> Result<Rows, String> {
+    pub(crate) fn import(&mut self, array: FFI_ArrowArray) -> Result<ArrowRows, String> {
         let data_type = DataType::Struct(self.fields.clone());
         check(&array, &data_type)?;
         // SAFETY: the producer vouches for what `check` cannot see, see the head of `stream`.
@@ -60,7 +60,7 @@ impl Importer {
             }
             columns.push(make_array(column));
         }
-        Ok(Rows::new(&columns, rows))
+        Ok(ArrowRows::new(&columns, rows))
     }
 }
 
@@ -261,7 +261,7 @@ mod tests {
         RecordBatch::try_new(Arc::new(Schema::new(fields)), columns).unwrap()
     }
 
-    fn imported(batch: RecordBatch) -> Result<Rows, String> {
+    fn imported(batch: RecordBatch) -> Result<ArrowRows, String> {
         let mut importer = Importer::new(batch.schema().fields().clone());
         importer.select(&(0..batch.num_columns()).collect::<Vec<_>>());
         importer.import(FFI_ArrowArray::new(&StructArray::from(batch).into()))

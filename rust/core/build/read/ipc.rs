@@ -20,12 +20,13 @@ use arrow_ipc::reader::{read_dictionary, read_record_batch};
 use arrow_ipc::{Block, BodyCompressionMethod, Endianness, MessageHeader, MetadataVersion};
 use arrow_schema::SchemaRef;
 
-use crate::build::read::arrow::{Rows, columns};
-use crate::build::read::decode::Begun;
+use crate::build::read::arrow::{ArrowBatch, ArrowRows, columns};
+use crate::build::read::decode;
+use crate::build::read::decode::OpenFile;
 use crate::build::read::message::{MAGIC, Message, Messages, damaged, ranges};
-use crate::build::read::{Batch, Source, decode};
 use crate::error::{Error, Result, plain};
 use crate::flow::cell::Columns;
+use crate::flow::source::Source;
 use crate::quiet::quiet;
 
 /// Bytes that one buffer may inflate to, whatever it is made from.
@@ -36,7 +37,7 @@ const RATIO: usize = 1000;
 /// An Arrow IPC file or stream; `-` is standard input.
 pub struct Ipc {
     path: String,
-    begun: Option<Begun>,
+    open_file: Option<OpenFile>,
     rows: usize,
     opened: Option<Opened>,
     /// bytes of the rows given out last
@@ -53,7 +54,7 @@ struct Opened {
     /// record batches read
     batches: u64,
     /// what is left of the batch at hand
-    rest: Option<Rows>,
+    rest: Option<ArrowRows>,
 }
 
 impl Ipc {
@@ -61,7 +62,7 @@ impl Ipc {
     pub fn new(path: impl Into<String>, rows: usize) -> Ipc {
         Ipc {
             path: path.into(),
-            begun: None,
+            open_file: None,
             rows: rows.max(1),
             opened: None,
             held: 0,
@@ -69,20 +70,22 @@ impl Ipc {
         }
     }
 
-    /// The same source, of a file that is open already.
-    pub fn begun(self, begun: Begun) -> Ipc {
-        Ipc { begun: Some(begun), ..self }
+    /// Reads a file that is open already; the path is then only its name.
+    pub fn with_file(self, file: OpenFile) -> Ipc {
+        Ipc { open_file: Some(file), ..self }
     }
 }
 
 impl Source for Ipc {
+    type Batch = ArrowBatch;
+
     fn name(&self) -> &str {
         &self.path
     }
 
     fn open(&mut self) -> Result<Columns> {
-        let begun = self.begun.take();
-        let opened = guarded(|| Opened::new(&self.path, begun, &self.consumed), "its schema")
+        let open_file = self.open_file.take();
+        let opened = guarded(|| Opened::new(&self.path, open_file, &self.consumed), "its schema")
             .map_err(|e| e.in_input(&self.path))?;
         let columns = columns(&opened.schema);
         self.opened = Some(opened);
@@ -95,38 +98,38 @@ impl Source for Ipc {
         }
     }
 
-    fn next(&mut self, _spare: Vec<u8>) -> Result<Option<Batch>> {
+    fn next(&mut self, _spare: Vec<u8>) -> Result<Option<ArrowBatch>> {
         let Some(opened) = &mut self.opened else { return Ok(None) };
-        while opened.rest.as_ref().is_none_or(Rows::is_empty) {
+        while opened.rest.as_ref().is_none_or(ArrowRows::is_empty) {
             let number = format!("batch {}", opened.batches + 1);
             let batch = guarded(|| opened.batch(), &number).map_err(|e| e.in_input(&self.path))?;
             let Some(batch) = batch else { return Ok(None) };
             opened.batches += 1;
-            opened.rest = Some(Rows::new(batch.columns(), batch.num_rows()));
+            opened.rest = Some(ArrowRows::new(batch.columns(), batch.num_rows()));
             if batch.num_rows() == 0 {
                 // whoever drives is asked whether to go on
-                return Ok(Some(Batch::Skipped(0)));
+                return Ok(Some(ArrowBatch::Filtered(0)));
             }
         }
         let rows = opened.rest.as_mut().map(|rest| rest.take(self.rows));
-        self.held = rows.as_ref().map_or(0, Rows::bytes);
-        Ok(rows.map(Batch::Arrow))
+        self.held = rows.as_ref().map_or(0, ArrowRows::bytes);
+        Ok(rows.map(ArrowBatch::Rows))
     }
 
     fn consumed(&self) -> u64 {
         self.consumed.load(Ordering::Relaxed)
     }
 
-    fn held(&self) -> usize {
+    fn batch_memory(&self) -> usize {
         self.held
     }
 }
 
 impl Opened {
-    fn new(path: &str, begun: Option<Begun>, consumed: &Arc<AtomicU64>) -> Result<Opened> {
-        let (messages, schema) = match directory(path, begun.as_ref(), consumed)? {
+    fn new(path: &str, open_file: Option<OpenFile>, consumed: &Arc<AtomicU64>) -> Result<Opened> {
+        let (messages, schema) = match directory(path, open_file.as_ref(), consumed)? {
             Some(found) => found,
-            None => stream(path, begun, consumed)?,
+            None => stream(path, open_file, consumed)?,
         };
         Ok(Opened {
             messages,
@@ -177,7 +180,7 @@ impl Opened {
 /// The directory of a file that has one; nothing if it is to be read as a stream.
 fn directory(
     path: &str,
-    begun: Option<&Begun>,
+    open_file: Option<&OpenFile>,
     consumed: &Arc<AtomicU64>,
 ) -> Result<Option<(Messages, SchemaRef)>> {
     let unreadable = |e: io::Error| {
@@ -185,9 +188,9 @@ fn directory(
         let code = if missing { "input.missing" } else { "input.unreadable" };
         Error::input(code, plain(&e)).caused_by(e)
     };
-    let file = match begun {
+    let file = match open_file {
         // what was read of it is a stream's
-        Some(begun) if begun.head.is_empty() => begun.file.try_clone().map_err(unreadable)?,
+        Some(open) if open.head.is_empty() => open.file.try_clone().map_err(unreadable)?,
         Some(_) => return Ok(None),
         None if path == "-" => return Ok(None),
         // a pipe that is opened here cannot be opened again as a stream
@@ -240,10 +243,10 @@ fn directory(
 /// A stream up to its schema.
 fn stream(
     path: &str,
-    begun: Option<Begun>,
+    open_file: Option<OpenFile>,
     consumed: &Arc<AtomicU64>,
 ) -> Result<(Messages, SchemaRef)> {
-    let (bytes, _) = decode::bytes(path, begun, consumed.clone())?;
+    let (bytes, _) = decode::bytes(path, open_file, consumed.clone())?;
     let mut messages = Messages::Streamed(bytes);
     let Some(Message { metadata, .. }) = messages.next(|_| None)? else {
         return Err(Error::input("input.empty", "is empty; an Arrow stream has a schema at least"));

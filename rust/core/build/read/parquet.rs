@@ -19,13 +19,13 @@ use parquet::errors::ParquetError;
 use parquet::file::reader::Length;
 
 use crate::build::read::ahead::Ahead;
-use crate::build::read::arrow::{Rows, columns};
+use crate::build::read::arrow::{ArrowBatch, ArrowRows, columns};
 use crate::build::read::groups::left_out;
 use crate::build::read::positioned::Positioned;
-use crate::build::read::{Batch, Source};
 use crate::config::Filter;
 use crate::error::{Error, Result, plain};
 use crate::flow::cell::Columns;
+use crate::flow::source::Source;
 use crate::quiet::quiet;
 use crate::thread::{inject, start};
 
@@ -40,7 +40,7 @@ const BATCH: i64 = 4 << 20;
 /// A Parquet file.
 pub struct Parquet {
     path: String,
-    begun: Option<File>,
+    open_file: Option<File>,
     options: ParquetOptions,
     file: Option<Opened>,
 }
@@ -106,23 +106,25 @@ enum Next {
 impl Parquet {
     /// A source that has not been opened yet.
     pub fn new(path: impl Into<String>, options: ParquetOptions) -> Parquet {
-        Parquet { path: path.into(), begun: None, options, file: None }
+        Parquet { path: path.into(), open_file: None, options, file: None }
     }
 
-    /// The same source, of a file that is open already; the path is its name alone.
-    pub fn begun(self, file: File) -> Parquet {
-        Parquet { begun: Some(file), ..self }
+    /// Reads a file that is open already; the path is then only its name.
+    pub fn with_file(self, file: File) -> Parquet {
+        Parquet { open_file: Some(file), ..self }
     }
 }
 
 impl Source for Parquet {
+    type Batch = ArrowBatch;
+
     fn name(&self) -> &str {
         &self.path
     }
 
     fn open(&mut self) -> Result<Columns> {
         let rows = self.options.rows.max(1);
-        let file = match self.begun.take() {
+        let file = match self.open_file.take() {
             Some(file) => Ok(file),
             None => File::open(&self.path),
         };
@@ -142,15 +144,15 @@ impl Source for Parquet {
         }
     }
 
-    fn next(&mut self, _spare: Vec<u8>) -> Result<Option<Batch>> {
+    fn next(&mut self, _spare: Vec<u8>) -> Result<Option<ArrowBatch>> {
         let Some(file) = &mut self.file else { return Ok(None) };
         let next = guarded(|| file.next(&self.options)).map_err(|e| e.in_input(&self.path))?;
         Ok(next.map(|next| match next {
             Next::Batch(batch) => {
                 let columns = file.places.iter().map(|&place| batch.column(place));
-                Batch::Arrow(Rows::new(columns, batch.num_rows()))
+                ArrowBatch::Rows(ArrowRows::new(columns, batch.num_rows()))
             }
-            Next::Skipped(rows) => Batch::Skipped(rows),
+            Next::Skipped(rows) => ArrowBatch::Filtered(rows),
         }))
     }
 
@@ -158,7 +160,7 @@ impl Source for Parquet {
         self.file.as_ref().map_or(0, Opened::consumed)
     }
 
-    fn held(&self) -> usize {
+    fn batch_memory(&self) -> usize {
         self.file.as_ref().map_or(0, |file| file.held)
     }
 }

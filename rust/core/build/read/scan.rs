@@ -8,6 +8,8 @@
 //! It jumps from one delimiter, quote or line break to the next by bit masks that
 //! [`crate::simd::csv_masks`] makes for a whole block; nothing in between is touched.
 
+use crate::error::Error;
+
 /// A cell of the row at hand: where it stands in the text.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Span {
@@ -52,9 +54,38 @@ pub enum Fault {
     },
 }
 
-/// What the scanner needs to know of a file.
+impl Fault {
+    /// The error that ends the input, without a position.
+    pub fn error(&self, max_cell: usize) -> Error {
+        let (code, message) = match self {
+        Fault::Unclosed { .. } => (
+            "csv.unclosed_quote",
+            "a cell that begins with a quote here is never closed; later rows cannot be trusted"
+                .into(),
+        ),
+        Fault::AfterQuote { cell } => (
+            "csv.after_quote",
+            format!(
+                "cell {}: after its closing quote comes neither a delimiter nor the end of the line; \
+                 double the quotes inside; later rows cannot be trusted",
+                cell + 1
+            ),
+        ),
+        Fault::TooLong { cell } => (
+            "csv.cell_too_long",
+            format!(
+                "cell {}: longer than {max_cell} bytes; is a quote missing? (--max-cell allows more)",
+                cell + 1
+            ),
+        ),
+    };
+        Error::input(code, message)
+    }
+}
+
+/// The dialect and the columns of a file.
 #[derive(Debug, Clone, Default)]
-pub struct Format {
+pub struct CsvFormat {
     /// The delimiter.
     pub delimiter: u8,
     /// Bytes of one cell at most.
@@ -74,7 +105,7 @@ pub const NO_SLOT: u32 = u32::MAX;
 pub struct Scanner<'a> {
     text: &'a [u8],
     masks: &'a [u64],
-    format: &'a Format,
+    format: &'a CsvFormat,
     /// the word of `masks` at hand, and what is left of it
     word: usize,
     mask: u64,
@@ -87,7 +118,7 @@ pub struct Scanner<'a> {
 
 impl<'a> Scanner<'a> {
     /// A scanner over `text`, with the masks that `csv_masks` made of it.
-    pub fn new(text: &'a [u8], masks: &'a [u64], format: &'a Format) -> Scanner<'a> {
+    pub fn new(text: &'a [u8], masks: &'a [u64], format: &'a CsvFormat) -> Scanner<'a> {
         let mask = masks.first().copied().unwrap_or(0);
         let mut columns = Vec::new();
         for (column, &slot) in format.slots.iter().enumerate().filter(|(_, slot)| **slot != NO_SLOT)

@@ -27,11 +27,11 @@ use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema};
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_schema::{DataType, Field, Fields, Schema};
 
-use crate::build::read::arrow::{Rows, columns};
+use crate::build::read::arrow::{ArrowBatch, ArrowRows, columns};
 use crate::build::read::import::Importer;
-use crate::build::read::{Batch, Source};
 use crate::error::{Error, Result};
 use crate::flow::cell::Columns;
+use crate::flow::source::Source;
 use crate::quiet::quiet;
 
 /// Lists within lists, structs within structs.
@@ -40,7 +40,7 @@ const DEPTH: usize = 64;
 const EMPTY: usize = 64;
 
 /// A stream of record batches.
-pub struct Stream {
+pub struct ArrowStream {
     name: String,
     producer: Producer,
     schema: Schema,
@@ -48,7 +48,7 @@ pub struct Stream {
     /// record batches taken
     batches: u64,
     /// what is left of the batch at hand
-    rest: Option<Rows>,
+    rest: Option<ArrowRows>,
     /// rows that one renderer takes at once
     rows: usize,
     /// where rows are missing that the filters leave out: before which row of the stream, how many
@@ -59,7 +59,7 @@ pub struct Stream {
     held: usize,
 }
 
-impl Stream {
+impl ArrowStream {
     /// Takes over a C stream. `rows` are rendered at once.
     ///
     /// # Errors
@@ -68,12 +68,12 @@ impl Stream {
         name: impl Into<String>,
         stream: FFI_ArrowArrayStream,
         rows: usize,
-    ) -> Result<Stream> {
+    ) -> Result<ArrowStream> {
         let name = name.into();
         let mut producer = Producer(stream);
         let fields = guarded(|| producer.fields(), "its columns cannot be read")
             .map_err(|e| e.in_input(&name))?;
-        Ok(Stream {
+        Ok(ArrowStream {
             name,
             producer,
             schema: Schema::new(fields.clone()),
@@ -89,13 +89,13 @@ impl Stream {
 
     /// The same stream, which lacks rows that the filters leave out: for each gap the row of the
     /// stream before which it lies, and how many rows it has, in their order.
-    pub fn with_gaps(mut self, gaps: Vec<(u64, u64)>) -> Stream {
+    pub fn with_gaps(mut self, gaps: Vec<(u64, u64)>) -> ArrowStream {
         self.gaps = gaps.into();
         self
     }
 
     /// The next batch, checked.
-    fn batch(&mut self) -> Result<Option<Rows>> {
+    fn batch(&mut self) -> Result<Option<ArrowRows>> {
         let Some(array) = guarded(|| self.producer.next(), "cannot be read further")? else {
             return Ok(None);
         };
@@ -105,7 +105,9 @@ impl Stream {
     }
 }
 
-impl Source for Stream {
+impl Source for ArrowStream {
+    type Batch = ArrowBatch;
+
     fn name(&self) -> &str {
         &self.name
     }
@@ -118,11 +120,11 @@ impl Source for Stream {
         self.importer.select(slots);
     }
 
-    fn next(&mut self, _spare: Vec<u8>) -> Result<Option<Batch>> {
+    fn next(&mut self, _spare: Vec<u8>) -> Result<Option<ArrowBatch>> {
         let mut empty = 0;
         loop {
             if self.gaps.front().is_some_and(|&(at, _)| at <= self.given) {
-                return Ok(self.gaps.pop_front().map(|(_, rows)| Batch::Skipped(rows)));
+                return Ok(self.gaps.pop_front().map(|(_, rows)| ArrowBatch::Filtered(rows)));
             }
             if let Some(rest) = self.rest.as_mut().filter(|rest| !rest.is_empty()) {
                 let before_gap = self.gaps.front().map_or(u64::MAX, |&(at, _)| at - self.given);
@@ -130,10 +132,10 @@ impl Source for Stream {
                     rest.take(self.rows.min(usize::try_from(before_gap).unwrap_or(usize::MAX)));
                 self.given += (rows.end - rows.start) as u64;
                 self.held = rows.bytes();
-                return Ok(Some(Batch::Arrow(rows)));
+                return Ok(Some(ArrowBatch::Rows(rows)));
             }
             if empty == EMPTY {
-                return Ok(Some(Batch::Skipped(0)));
+                return Ok(Some(ArrowBatch::Filtered(0)));
             }
             empty += 1;
             let batch = self.batch().map_err(|e| e.in_input(&self.name))?;
@@ -146,7 +148,7 @@ impl Source for Stream {
         0
     }
 
-    fn held(&self) -> usize {
+    fn batch_memory(&self) -> usize {
         self.held
     }
 }

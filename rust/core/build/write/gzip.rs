@@ -61,7 +61,7 @@ impl Encoder for Libdeflate {
 ///
 /// What a streaming encoder writes depends on where its calls begin and end. The pieces of a shard
 /// depend on the format, the batch size, spilling and sorting; its blocks depend on its bytes alone.
-pub struct Blocks<'i> {
+pub struct FixedBlocks<'i> {
     pieces: &'i mut dyn Iterator<Item = Piece>,
     /// what is left of the last piece
     rest: Option<Piece>,
@@ -69,12 +69,12 @@ pub struct Blocks<'i> {
 
 /// Bytes of a block; the last one of a shard may be shorter. Only a block that spans pieces is
 /// copied: with pieces of about a megabyte that is every fourth or fifth.
-pub const BLOCK: usize = 256 << 10;
+pub const BLOCK_BYTES: usize = 256 << 10;
 
-impl<'i> Blocks<'i> {
+impl<'i> FixedBlocks<'i> {
     /// The same bytes, cut anew.
-    pub fn new(pieces: &'i mut dyn Iterator<Item = Piece>) -> Blocks<'i> {
-        Blocks { pieces, rest: None }
+    pub fn new(pieces: &'i mut dyn Iterator<Item = Piece>) -> FixedBlocks<'i> {
+        FixedBlocks { pieces, rest: None }
     }
 
     /// At most `room` bytes: the next piece, or the beginning of it.
@@ -89,19 +89,19 @@ impl<'i> Blocks<'i> {
     }
 }
 
-impl Iterator for Blocks<'_> {
+impl Iterator for FixedBlocks<'_> {
     type Item = Piece;
 
     fn next(&mut self) -> Option<Piece> {
-        let first = self.take(BLOCK)?;
-        if first.length() == BLOCK {
+        let first = self.take(BLOCK_BYTES)?;
+        if first.length() == BLOCK_BYTES {
             return Some(first);
         }
-        let mut block = Vec::with_capacity(BLOCK);
+        let mut block = Vec::with_capacity(BLOCK_BYTES);
         block.extend_from_slice(first.as_bytes());
         drop(first);
-        while block.len() < BLOCK
-            && let Some(piece) = self.take(BLOCK - block.len())
+        while block.len() < BLOCK_BYTES
+            && let Some(piece) = self.take(BLOCK_BYTES - block.len())
         {
             block.extend_from_slice(piece.as_bytes());
         }
@@ -115,15 +115,31 @@ mod tests {
 
     fn blocks(pieces: impl Iterator<Item = Vec<u8>>) -> Vec<Vec<u8>> {
         let mut pieces = pieces.map(Piece::of);
-        Blocks::new(&mut pieces).map(|block| block.as_bytes().to_vec()).collect()
+        FixedBlocks::new(&mut pieces).map(|block| block.as_bytes().to_vec()).collect()
     }
 
     #[test]
     fn blocks_depend_on_the_bytes_alone() {
-        for length in [0, 1, BLOCK - 1, BLOCK, BLOCK + 1, 5 * BLOCK, 7 * BLOCK + 12_345] {
+        for length in [
+            0,
+            1,
+            BLOCK_BYTES - 1,
+            BLOCK_BYTES,
+            BLOCK_BYTES + 1,
+            5 * BLOCK_BYTES,
+            7 * BLOCK_BYTES + 12_345,
+        ] {
             let bytes: Vec<u8> = (0..length).map(|at| (at % 251) as u8).collect();
-            let wanted: Vec<Vec<u8>> = bytes.chunks(BLOCK).map(<[u8]>::to_vec).collect();
-            for size in [997, 64 << 10, BLOCK - 1, BLOCK, BLOCK + 1, 3 * BLOCK + 7, usize::MAX] {
+            let wanted: Vec<Vec<u8>> = bytes.chunks(BLOCK_BYTES).map(<[u8]>::to_vec).collect();
+            for size in [
+                997,
+                64 << 10,
+                BLOCK_BYTES - 1,
+                BLOCK_BYTES,
+                BLOCK_BYTES + 1,
+                3 * BLOCK_BYTES + 7,
+                usize::MAX,
+            ] {
                 let cut = bytes.chunks(size).map(<[u8]>::to_vec);
                 assert_eq!(blocks(cut), wanted, "{length} bytes in pieces of {size}");
             }

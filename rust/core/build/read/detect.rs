@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 
 /// A format that is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum FileFormat {
     /// Delimited text, or nothing that can be told.
     Csv,
     /// A URL a line.
@@ -26,10 +26,10 @@ pub enum Kind {
 ///
 /// # Errors
 /// `input.format` where it is nothing that is read, with what to do; `config.encoding`.
-pub fn recognise(head: &[u8], whole: bool, encoding: Option<&str>) -> Result<Kind> {
+pub fn detect(head: &[u8], whole: bool, encoding: Option<&str>) -> Result<FileFormat> {
     // of a head the end is missing: what can be unpacked is enough, and damage is told later
     let Ok((text, packed)) = unpack(Box::new(Cursor::new(head.to_vec()))) else {
-        return Ok(Kind::Csv);
+        return Ok(FileFormat::Csv);
     };
     let raw = first_bytes(text);
     match table(&raw) {
@@ -37,8 +37,8 @@ pub fn recognise(head: &[u8], whole: bool, encoding: Option<&str>) -> Result<Kin
             let what = "is Parquet or Arrow, packed once more: unpack it first";
             return Err(Error::input("input.format", what));
         }
-        Some(Table::Parquet) => return Ok(Kind::Parquet),
-        Some(Table::Arrow) => return Ok(Kind::Arrow),
+        Some(Table::Parquet) => return Ok(FileFormat::Parquet),
+        Some(Table::Arrow) => return Ok(FileFormat::Arrow),
         None => {}
     }
     let whole = whole && raw.len() < FIRST;
@@ -47,9 +47,9 @@ pub fn recognise(head: &[u8], whole: bool, encoding: Option<&str>) -> Result<Kin
         return Err(Error::input("input.format", format!("is {what}")));
     }
     if text_start(&text).starts_with(b"{") {
-        return Ok(Kind::Jsonl);
+        return Ok(FileFormat::Jsonl);
     }
-    Ok(if is_list(&text, whole) { Kind::Lines } else { Kind::Csv })
+    Ok(if is_list(&text, whole) { FileFormat::Lines } else { FileFormat::Csv })
 }
 
 /// Bytes of a text by which its format is told.
@@ -100,8 +100,8 @@ fn is_list(text: &[u8], whole: bool) -> bool {
 mod tests {
     use super::*;
 
-    fn told(text: &[u8]) -> Kind {
-        recognise(text, true, None).unwrap()
+    fn detected(text: &[u8]) -> FileFormat {
+        detect(text, true, None).unwrap()
     }
 
     #[test]
@@ -114,7 +114,7 @@ mod tests {
             "https://a.example/1\nN/A\nhttps://a.example/3\n",
             "https://a.example/?a=\"1\"\nhttps://a.example/2\n",
         ] {
-            assert_eq!(told(list.as_bytes()), Kind::Lines, "{list:?}");
+            assert_eq!(detected(list.as_bytes()), FileFormat::Lines, "{list:?}");
         }
         for table in [
             "url\nhttps://a.example/1\n",
@@ -124,12 +124,12 @@ mod tests {
             "",
             "\n",
         ] {
-            assert_eq!(told(table.as_bytes()), Kind::Csv, "{table:?}");
+            assert_eq!(detected(table.as_bytes()), FileFormat::Csv, "{table:?}");
         }
-        assert_eq!(told(b"\xff\xfeh\0t\0t\0p\0:\0/\0/\0a\0.\0b\0/\0"), Kind::Lines);
-        assert_eq!(told(b" {\"url\": 1}\n"), Kind::Jsonl);
-        assert_eq!(told(b"PAR1\x15"), Kind::Parquet);
-        assert_eq!(told(b"ARROW1\0\0"), Kind::Arrow);
+        assert_eq!(detected(b"\xff\xfeh\0t\0t\0p\0:\0/\0/\0a\0.\0b\0/\0"), FileFormat::Lines);
+        assert_eq!(detected(b" {\"url\": 1}\n"), FileFormat::Jsonl);
+        assert_eq!(detected(b"PAR1\x15"), FileFormat::Parquet);
+        assert_eq!(detected(b"ARROW1\0\0"), FileFormat::Arrow);
     }
 
     #[test]
@@ -143,14 +143,14 @@ mod tests {
             (b"[\n {\"a\": 1}]", "jq -c"),
             (b"ORC\x0a\0", "ORC"),
         ] {
-            let error = recognise(head, true, None).unwrap_err();
+            let error = detect(head, true, None).unwrap_err();
             assert_eq!(error.code, "input.format");
             assert!(error.message.contains(named), "{}", error.message);
         }
         for text in
             [&b"ORC_ID,url\n1,https://a.example/"[..], b"[id],[url]\n", b"PK,url\n", b"GIF,url\n"]
         {
-            assert_eq!(told(text), Kind::Csv);
+            assert_eq!(detected(text), FileFormat::Csv);
         }
     }
 }
