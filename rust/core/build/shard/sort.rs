@@ -10,6 +10,8 @@
 //! Memory: two runs of [`Config::sort_bytes`], then the buffers of the merge: [`MERGE`] or 16 KiB a
 //! run, whichever is more. Disk: the plain XML and 29 bytes a row.
 
+use std::collections::BinaryHeap;
+use std::collections::binary_heap::PeekMut;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,7 +19,7 @@ use std::thread::Scope;
 
 use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
 
-use crate::build::shard::merge::{Cursor, Head, Tournament};
+use crate::build::shard::merge::{Element, Record, RunReader};
 use crate::config::{Config, Layout, Output};
 use crate::error::{Error, Result};
 use crate::flow::chunk::Chunk;
@@ -50,7 +52,7 @@ pub struct Sorter<'s> {
 #[derive(Debug, Clone, Copy)]
 struct Form {
     /// where the loc begins in an element
-    loc_at: usize,
+    loc_offset: usize,
     text: bool,
     /// a hash of the loc for each, under the stable layout
     boundaries: bool,
@@ -71,8 +73,8 @@ struct Row {
     key: u128,
     chunk: u32,
     entry: u32,
-    /// where the element begins in the chunk
-    at: u32,
+    /// the offset of the element in the chunk
+    start: u32,
     /// bytes of its loc
     loc: u32,
 }
@@ -96,7 +98,7 @@ impl<'s> Sorter<'s> {
     {
         let text = config.output == Output::Text;
         let form = Form {
-            loc_at: if text { 0 } else { LOC_OFFSET },
+            loc_offset: if text { 0 } else { LOC_OFFSET },
             text,
             boundaries: config.layout == Layout::Stable,
             splits: config.split_by.is_some(),
@@ -146,8 +148,7 @@ impl<'s> Sorter<'s> {
         if self.gone == 0 {
             let mut out = Out::new(self.form, self.pool, self.stop);
             for row in self.open.sorted(self.form) {
-                let (head, bytes, split) = self.open.element(&row, self.form);
-                out.push(&head, bytes, split, emit)?;
+                out.push(&self.open.element(&row, self.form), emit)?;
             }
             return out.finish(emit);
         }
@@ -161,15 +162,17 @@ impl<'s> Sorter<'s> {
         }
         let mut out = Out::new(self.form, self.pool, self.stop);
         let size = (MERGE / segments.len()).clamp(16 << 10, 1 << 20);
-        let mut cursors = segments
+        let mut runs = segments
             .into_iter()
-            .map(|segment| Cursor::new(segment, size, self.form.loc_at))
-            .collect::<Result<Vec<_>>>()?;
-        let mut tournament = Tournament::new(&cursors);
-        while let Some((head, bytes, split)) = cursors[tournament.winner()].row() {
-            out.push(&head, bytes, split, emit)?;
-            cursors[tournament.winner()].advance()?;
-            tournament.replay(&cursors);
+            .filter(|segment| segment.length() > 0)
+            .enumerate()
+            .map(|(number, segment)| RunReader::new(number, segment, size, self.form.loc_offset))
+            .collect::<Result<BinaryHeap<_>>>()?;
+        while let Some(mut first) = runs.peek_mut() {
+            out.push(&first.element(), emit)?;
+            if !first.advance()? {
+                PeekMut::pop(first);
+            }
         }
         out.finish(emit)
     }
@@ -184,39 +187,39 @@ impl Run {
             let mut at = 0;
             for (i, entry) in chunk.entries.iter().enumerate() {
                 let element = &chunk.bytes[at..at + entry.len as usize];
-                let loc = &element[form.loc_at..];
+                let loc = &element[form.loc_offset..];
                 let end = memchr::memchr(if form.text { b'\n' } else { b'<' }, loc);
                 rows.push(Row {
                     key: 0,
                     chunk: number as u32,
                     entry: i as u32,
-                    at: at as u32,
+                    start: at as u32,
                     loc: end.unwrap_or(loc.len()) as u32,
                 });
                 at += element.len();
             }
         }
         sort(&mut rows, |row| {
-            let start = row.at as usize + form.loc_at;
+            let start = row.start as usize + form.loc_offset;
             &self.chunks[row.chunk as usize].bytes[start..start + row.loc as usize]
         });
         rows
     }
 
-    /// What is to be known of an element, its bytes, and its value.
-    fn element(&self, row: &Row, form: Form) -> (Head, &[u8], &[u8]) {
+    fn element(&self, row: &Row, form: Form) -> Element<'_> {
         let chunk = &self.chunks[row.chunk as usize];
         let entry = &chunk.entries[row.entry as usize];
         let split = if form.splits { chunk.split_of(row.entry as usize) } else { &[] };
-        let head = Head {
+        let record = Record {
             len: entry.len,
             loc: row.loc,
             split: split.len() as u32,
             newest: entry.newest,
-            border: chunk.boundaries.get(row.entry as usize).copied().unwrap_or_default(),
+            boundary: chunk.boundaries.get(row.entry as usize).copied().unwrap_or_default(),
             namespaces: entry.namespaces,
         };
-        (head, &chunk.bytes[row.at as usize..(row.at + entry.len) as usize], split)
+        let bytes = &chunk.bytes[row.start as usize..(row.start + entry.len) as usize];
+        Element { record, bytes, split }
     }
 
     /// Sorts it and appends it to the file.
@@ -235,10 +238,10 @@ impl Run {
         let mut block = Vec::with_capacity(BLOCK + BLOCK / 8);
         let rows = self.sorted(form);
         for row in &rows {
-            let (head, bytes, split) = self.element(row, form);
-            head.write(&mut block);
-            block.extend_from_slice(bytes);
-            block.extend_from_slice(split);
+            let element = self.element(row, form);
+            element.record.write(&mut block);
+            block.extend_from_slice(element.bytes);
+            block.extend_from_slice(element.split);
             if block.len() >= BLOCK {
                 check(stop)?;
                 segment.append(spill.write(std::iter::once(&block[..]))?);
@@ -312,20 +315,18 @@ impl<'s> Out<'s> {
 
     fn push(
         &mut self,
-        head: &Head,
-        bytes: &[u8],
-        split: &[u8],
+        element: &Element<'_>,
         emit: &mut impl FnMut(Arc<Chunk>) -> Result<()>,
     ) -> Result<()> {
         let chunk = &mut self.chunk;
-        chunk.bytes.extend_from_slice(bytes);
-        let Head { len, newest, namespaces, .. } = *head;
+        chunk.bytes.extend_from_slice(element.bytes);
+        let Record { len, newest, namespaces, boundary, .. } = element.record;
         chunk.entries.push(Entry { len, row: 0, newest, namespaces });
         if self.form.boundaries {
-            chunk.boundaries.push(head.border);
+            chunk.boundaries.push(boundary);
         }
         if self.form.splits {
-            chunk.push_split(split);
+            chunk.push_split(element.split);
         }
         if chunk.bytes.len() < BLOCK {
             return Ok(());
