@@ -19,7 +19,7 @@ use urlset_core::build::read::decode::OpenFile;
 use urlset_core::build::read::detect::{FileFormat, detect};
 use urlset_core::build::read::ipc::Ipc;
 use urlset_core::build::read::parquet::{Parquet, ParquetOptions};
-use urlset_core::build::read::stream::ArrowStream;
+use urlset_core::build::read::stream::{ArrowStream, Gap};
 use urlset_core::build::render::loc::absolute;
 use urlset_core::build::write::folder::Folder;
 use urlset_core::build::write::gzip::{Encoder, Libdeflate};
@@ -158,7 +158,10 @@ fn source(config: &Config, input: Input<'_>, rows: usize) -> PyResult<Box<dyn An
         }
         ("ipc", None) => Box::new(Ipc::new(name, rows)),
         ("ipc", Some(object)) => Box::new(Ipc::new(name, rows).with_file(open_file(&object)?)),
-        ("arrow", Some(object)) => Box::new(stream(&object, &name, rows)?.with_gaps(gaps)),
+        ("arrow", Some(object)) => {
+            let gaps = gaps.into_iter().map(|(before, rows)| Gap { before, rows });
+            Box::new(stream(&object, &name, rows)?.with_gaps(gaps))
+        }
         _ => {
             let message = "format is csv, lines, parquet, ipc, or arrow with an object";
             return Err(PyValueError::new_err(message));

@@ -1,4 +1,4 @@
-//! What a file is, by its first bytes.
+//! The format of a file, by its first bytes.
 
 use std::io::{Cursor, Read};
 
@@ -10,24 +10,24 @@ use crate::error::{Error, Result};
 /// A format that is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileFormat {
-    /// Delimited text, or nothing that can be told.
+    /// Delimited text; also the default.
     Csv,
-    /// A URL a line.
+    /// A list of URLs, one on each line.
     Lines,
     /// Parquet.
     Parquet,
     /// Arrow IPC, as a file or as a stream.
     Arrow,
-    /// A JSON object a line.
+    /// A JSON object on each line.
     Jsonl,
 }
 
-/// What a file is whose first bytes are `head`; `whole` if there are no more.
+/// The format of a file whose first bytes are `head`; `whole` if these are all its bytes.
 ///
 /// # Errors
-/// `input.format` where it is nothing that is read, with what to do; `config.encoding`.
+/// `input.format` for a format that is not read, with what to do; `config.encoding`.
 pub fn detect(head: &[u8], whole: bool, encoding: Option<&str>) -> Result<FileFormat> {
-    // of a head the end is missing: what can be unpacked is enough, and damage is told later
+    // the head may be cut anywhere; damage is reported when the file is read
     let Ok((text, packed)) = unpack(Box::new(Cursor::new(head.to_vec()))) else {
         return Ok(FileFormat::Csv);
     };
@@ -52,19 +52,19 @@ pub fn detect(head: &[u8], whole: bool, encoding: Option<&str>) -> Result<FileFo
     Ok(if is_list(&text, whole) { FileFormat::Lines } else { FileFormat::Csv })
 }
 
-/// Bytes of a text by which its format is told.
+/// Bytes of a text that decide its format.
 const FIRST: usize = 64 << 10;
 
-/// What can be read of the first bytes.
+/// The first bytes, as far as they can be read.
 fn first_bytes(from: impl Read) -> Vec<u8> {
     let mut head = Vec::new();
-    // an error here is that of the cut, or it comes again where the file is read
+    // an error is due to the cut, or it happens again when the file is read
     let _ = from.take(FIRST as u64).read_to_end(&mut head);
     head
 }
 
-/// Whether a text is a URL a line: its first line is no header but a URL, and its first lines are
-/// not rows of as many cells each.
+/// Whether a text is a list of URLs: its first line is a URL and no header, and its lines are not rows
+/// with the same number of cells.
 fn is_list(text: &[u8], whole: bool) -> bool {
     let mut lines: Vec<&[u8]> = text.split(|byte| matches!(byte, b'\n' | b'\r')).collect();
     if !whole && lines.len() > 1 {
@@ -85,7 +85,7 @@ fn is_list(text: &[u8], whole: bool) -> bool {
         return false;
     }
     let urls: Vec<&[u8]> = lines.iter().copied().filter(|line| is_url(line)).collect();
-    // a list with some lines that are none is a list; their rows are rejected
+    // some other lines do not matter: they are rejected
     if urls.len() * 2 < lines.len() || urls.iter().any(|line| line.contains(&b'\t')) {
         return false;
     }
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_table_is_named() {
+    fn formats_that_are_not_read_are_named() {
         for (head, named) in [
             (&b"PK\x03\x04\x14\0\x06\0\x08\0xxxx[Content_Types].xml"[..], ".xlsx"),
             (b"PK\x03\x04\x14\0feed.csv", "zip archive"),
