@@ -9,7 +9,6 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use crate::error::{Error, Result};
 use crate::inspect::check::entry::EntryChecks;
-use crate::inspect::check::host::Hosts;
 use crate::inspect::codes;
 use crate::inspect::codes::Code;
 use crate::inspect::document::entry::{Entry, Field, Form, Visitor};
@@ -19,6 +18,7 @@ use crate::inspect::finding::{At, Finding, Log};
 use crate::inspect::index::Child;
 use crate::inspect::spill::{Hasher, Parts, Record, Spill, Writer, groups};
 use crate::inspect::workers::Workers;
+use crate::sitemap::hosts::AllowedHosts;
 use crate::sitemap::limits::MAX_ENTRIES;
 
 /// A file to verify.
@@ -41,7 +41,7 @@ pub struct Target {
 #[derive(Debug, Clone, Default)]
 pub struct Rules {
     /// Hosts that URLs may have beside that of their file.
-    pub hosts: Hosts,
+    pub hosts: AllowedHosts,
     /// Addresses that an index may list, whatever their host.
     pub added: Vec<String>,
     /// Duplicates were kept on purpose: they are worth a note only.

@@ -12,7 +12,7 @@ use crate::flow::json::Json;
 use crate::flow::row::Row;
 use crate::flow::value::{Value, is_json};
 use crate::sitemap::characters::trim;
-use crate::sitemap::hreflang;
+use crate::sitemap::hreflang::{self, Policy};
 
 /// Alternates of a page at most; there are fewer pairs of language and country in use.
 pub(crate) const MOST: usize = 1_000;
@@ -146,7 +146,7 @@ impl Links {
             Cell::Text(text) => trim(text),
             _ => b"",
         };
-        match hreflang::check(code) {
+        match hreflang::check(code, Policy::Write) {
             Ok(()) => self.one(at, code, href, chunk),
             Err(message) => at.bad("alternate.code", &message, code, chunk),
         }

@@ -3,7 +3,7 @@
 use crate::build::render::plan::{Alternates, From, Mapped, Resolver};
 use crate::config::Mapping;
 use crate::error::{Error, Result};
-use crate::sitemap::hreflang;
+use crate::sitemap::hreflang::{self, Policy};
 
 impl Resolver<'_> {
     pub(crate) fn images(&mut self, names: &[String]) -> Result<()> {
@@ -20,7 +20,7 @@ impl Resolver<'_> {
     pub(crate) fn alternates(&mut self, mapping: &Mapping) -> Result<()> {
         let code = |option: &str, code: &Option<String>| match code {
             None => Ok(None),
-            Some(code) => match hreflang::check(code.as_bytes()) {
+            Some(code) => match hreflang::check(code.as_bytes(), Policy::Write) {
                 Ok(()) => Ok(Some(code.clone().into_bytes())),
                 Err(what) => Err(Error::config("config.language", format!("--{option}: {what}"))),
             },

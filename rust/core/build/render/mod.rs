@@ -7,7 +7,6 @@ mod block;
 mod expansion;
 mod extension;
 pub mod family;
-pub mod fault;
 mod image;
 pub mod loc;
 mod mapped;

@@ -1,10 +1,12 @@
 //! Checks of whole extension blocks: what the content model cannot say.
 
 use crate::inspect::build::EntryBuf;
-use crate::inspect::check::{hreflang, url};
+use crate::inspect::check::url::message;
 use crate::inspect::codes;
 use crate::inspect::document::entry::VideoField;
 use crate::inspect::finding::{At, Log, quoted};
+use crate::sitemap::hreflang::{self, Policy};
+use crate::sitemap::url;
 
 /// An `xhtml:link`, its attributes read.
 pub(crate) fn alternate(entry: &EntryBuf, at: At, log: &mut Log) {
@@ -25,16 +27,16 @@ pub(crate) fn alternate(entry: &EntryBuf, at: At, log: &mut Log) {
             log.add(&codes::ALTERNATE_HREFLANG, at, loc, || "a link without hreflang".to_owned())
         }
         Some(code) => {
-            if let Some(why) = hreflang::fault(code) {
-                log.add(&codes::ALTERNATE_HREFLANG, at, loc, || format!("{} {why}", quoted(code)));
+            if let Err(why) = hreflang::check(code, Policy::Report) {
+                log.add(&codes::ALTERNATE_HREFLANG, at, loc, || why);
             }
         }
     }
     match &link.href {
         None => log.add(&codes::ALTERNATE_HREF, at, loc, || "a link without href".to_owned()),
         Some(href) => {
-            if let Some((_, message)) = url::fault(href, b"") {
-                log.add(&codes::ALTERNATE_HREF, at, loc, || message);
+            if let Some(fault) = url::written_fault(href, b"") {
+                log.add(&codes::ALTERNATE_HREF, at, loc, || message(fault, href));
             }
         }
     }

@@ -1,10 +1,12 @@
 //! The values of extensions: dates, numbers, words, lists.
 
-use crate::inspect::check::{date, url};
+use crate::inspect::check::url::message;
 use crate::inspect::codes;
 use crate::inspect::codes::Code;
 use crate::inspect::document::model::Value;
 use crate::inspect::finding::quoted;
+use crate::sitemap::date::Written;
+use crate::sitemap::url::written_fault;
 
 /// White space of XML cut off, as the schema types that collapse it do.
 pub fn trim(text: &[u8]) -> &[u8] {
@@ -24,15 +26,17 @@ pub fn fault(kind: Value, code: &'static Code, text: &[u8]) -> Option<(&'static 
         }
         Value::Text(_) => None,
         Value::Url => {
-            let (_, message) = url::fault(trim(text), b"")?;
-            Some((code, message))
+            let url = trim(text);
+            Some((code, message(written_fault(url, b"")?, url)))
         }
-        Value::Date => match date::parse(trim(text)) {
-            Ok((_, precision)) if precision.is_in_schema() => None,
+        Value::Date => match Written::w3c(trim(text)) {
+            Ok(date) if date.precision.is_in_schema() => None,
             Ok(_) => {
                 Some((&codes::DATE_PRECISION, format!("{} is not in the schema", quoted(text))))
             }
-            Err(why) => Some((&codes::DATE_INVALID, format!("{}: {why}", quoted(text)))),
+            Err(fault) => {
+                Some((&codes::DATE_INVALID, format!("{}: {}", quoted(text), fault.message())))
+            }
         },
         Value::Decimal(most) if decimal_in(trim(text), most) => None,
         Value::Decimal(most) => bad(&format!("is no number from 0.0 to {most}.0")),

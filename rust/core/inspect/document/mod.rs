@@ -25,6 +25,7 @@ mod xml;
 
 use crate::inspect::finding::{At, Log};
 use crate::inspect::{check, codes};
+use crate::sitemap::url::split_absolute;
 use entry::{Form, Visitor};
 use inflate::Bytes;
 use source::Source;
@@ -126,5 +127,5 @@ fn log_empty(source: &mut Source, log: &mut Log) {
 fn is_url_list(window: &[u8]) -> bool {
     let start = check::value::trim(&window[..window.len().min(4096)]);
     let line = start.split(|&b| b == b'\n').next().unwrap_or_default();
-    check::url::split(line).is_some()
+    split_absolute(line).is_some()
 }
