@@ -11,8 +11,9 @@ use arrow_schema::{ArrowError, DataType, Field as Column, Fields, Schema, Schema
 use crate::inspect::check::{date, value};
 use crate::inspect::document::entry::{Entry, Field};
 use crate::inspect::records::{self, Blocks, Lists, list, text, utf8};
+use crate::sitemap::extension::descriptor::{Extension, Mapping};
 use crate::sitemap::extension::record::record;
-use crate::sitemap::extension::{self, Extension, Mapping, alternate, image};
+use crate::sitemap::extension::{self, alternate, image};
 
 /// Rows of a batch.
 pub const ROWS: usize = 16_384;

@@ -18,7 +18,7 @@ pub const ALTERNATES: usize = place("alternate");
 /// The place of news.
 pub const ARTICLES: usize = place("news");
 
-/// The bit of images in [`crate::flow::chunk::Entry::namespaces`].
+/// The bit of images in [`crate::flow::entry::Entry::namespaces`].
 pub const IMAGE: u8 = bit(IMAGES);
 /// The bit of alternates.
 pub const XHTML: u8 = bit(ALTERNATES);

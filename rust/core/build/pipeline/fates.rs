@@ -1,7 +1,7 @@
 //! Whether what became of the rows adds up, and whether it may be published.
 
 use crate::error::{Error, Kind, Result};
-use crate::flow::outcome::Outcome;
+use crate::flow::outcome::{Outcome, RunError};
 
 /// Whether `part` of `whole` is more than a share; 29 of 100 are not more than 0.29, though in
 /// floating point 0.29 * 100 is less than 29.
@@ -42,7 +42,7 @@ pub(crate) fn check_rejects(written: u64, rejected: u64) -> Result<()> {
 }
 
 /// More rows are rejected than the `most` allowed; `first` is the first of them.
-pub(crate) fn too_many(outcome: &mut Outcome, most: String, first: Option<&str>) -> Error {
+pub(crate) fn too_many(outcome: &mut Outcome, most: String, first: Option<&str>) -> RunError {
     let codes: Vec<String> =
         outcome.rejects_by_code.iter().map(|(code, n)| format!("{code} {n}")).collect();
     let message = format!(
@@ -56,5 +56,5 @@ pub(crate) fn too_many(outcome: &mut Outcome, most: String, first: Option<&str>)
     let mut outcome = std::mem::take(outcome);
     outcome.shards.clear(); // none of them will be published
     let outcome = Some(Box::new(outcome));
-    Error { outcome, ..Error::new(Kind::Data, "rejects.limit", message) }
+    RunError { error: Error::new(Kind::Data, "rejects.limit", message), outcome }
 }

@@ -1,11 +1,12 @@
 //! What the extensions of a `<url>` share (PROTOCOL section 2): the policy for bad entries.
 
-use crate::build::read::json::Json;
 use crate::build::render::plan::{From, Mapped, Plan};
 use crate::build::render::row::Rules;
 use crate::build::render::text::{escape_text, is_empty, plain};
-use crate::flow::cell::{Cell, Row};
-use crate::flow::chunk::{Chunk, REJECT_VALUE, Reject};
+use crate::flow::cell::Cell;
+use crate::flow::chunk::{Chunk, MAX_REJECT_VALUE, Reject};
+use crate::flow::json::Json;
+use crate::flow::row::Row;
 use crate::flow::value::{Value, is_json};
 use crate::sitemap::date::Lastmod;
 
@@ -41,7 +42,7 @@ pub(crate) fn bad(
         column: bad.slot.map(|slot| plan.names[slot].clone()),
         code: bad.code,
         message: bad.message.to_owned(),
-        value: bad.value[..bad.value.len().min(REJECT_VALUE)].to_vec(),
+        value: bad.value[..bad.value.len().min(MAX_REJECT_VALUE)].to_vec(),
     }))
 }
 

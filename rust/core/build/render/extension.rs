@@ -1,14 +1,14 @@
 //! What a row says in other namespaces than that of the sitemap, in the order of the schemas.
 
 use crate::build::render::block::{Bad, Rejected, bad};
-use crate::build::render::family::Member;
 use crate::build::render::news;
 use crate::build::render::news::News;
 use crate::build::render::plan::From;
-use crate::build::render::row::{Element, Renderer, cell, hash};
+use crate::build::render::row::{Element, Renderer, cell};
 use crate::build::render::video;
-use crate::flow::cell::Row;
 use crate::flow::chunk::Chunk;
+use crate::flow::member::Member;
+use crate::flow::row::Row;
 use crate::sitemap::characters::trim;
 use crate::sitemap::hreflang;
 use crate::sitemap::namespaces;
@@ -50,10 +50,10 @@ impl Renderer<'_> {
                             bad(rules, plan, &what, chunk)?;
                             known = b"";
                         }
-                        let key = hash(rules.family_key, trim(&text)).max(1);
+                        let key = rules.family_key.hash128(trim(&text)).max(1);
                         member = Member::new(key, element.loc.len(), known).unwrap_or_default();
                     }
-                    member.hole = (chunk.bytes.len() - start) as u32;
+                    member.insertion_offset = (chunk.bytes.len() - start) as u32;
                     chunk.members.push(member);
                 }
                 None => {

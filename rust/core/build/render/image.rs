@@ -5,12 +5,13 @@ use std::hash::{BuildHasher, RandomState};
 use std::mem::take;
 use std::ops::Range;
 
-use crate::build::read::json::{Json, plain_strings};
 use crate::build::render::block::{Bad, Rejected, bad, shown};
 use crate::build::render::plan::Plan;
 use crate::build::render::row::Rules;
-use crate::flow::cell::{Cell, Row};
+use crate::flow::cell::Cell;
 use crate::flow::chunk::Chunk;
+use crate::flow::json::{Json, plain_strings};
+use crate::flow::row::Row;
 use crate::flow::value::{Value, is_json};
 use crate::sitemap::characters::trim;
 

@@ -1,12 +1,11 @@
 //! Which column gives which field of a `<url>`: the mapping of a run, resolved for one input.
 
-use serde::Serialize;
-
 use crate::build::render::template::Template;
 use crate::build::render::{news, video};
 use crate::config::{Config, Filter};
 use crate::error::{Error, Result};
 use crate::flow::cell::{ColumnKind, Columns};
+use crate::flow::outcome::Chosen;
 
 /// The names under which a field is found when no option names its column.
 const LOC: &[&str] = &["loc", "url", "link", "product_url", "canonical_url"];
@@ -76,17 +75,6 @@ pub struct Plan {
     pub news: Option<Mapped>,
     /// Which rows to keep.
     pub filters: Vec<Condition>,
-}
-
-/// What was mapped to what, for the summary.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Chosen {
-    /// The field.
-    pub field: &'static str,
-    /// The column, the template, or `=` and the constant.
-    pub from: String,
-    /// No option named it: it was found by its name.
-    pub found: bool,
 }
 
 /// What the set is split by.

@@ -1,11 +1,9 @@
 //! A row to one `<url>`.
 
-use std::hash::Hasher;
 use std::mem::take;
 use std::ops::Range;
 
 use jiff::tz::TimeZone;
-use siphasher::sip128::{Hasher128, SipHasher13};
 
 use crate::UNCHECKED;
 use crate::build::render::alternate::Links;
@@ -16,12 +14,14 @@ use crate::build::render::news;
 use crate::build::render::plan::{From, LocFrom, Mapped, Plan};
 use crate::build::render::tail::Tail;
 use crate::build::render::video;
-use crate::build::unique;
-use crate::build::variants::Rate;
 use crate::config::{Config, Epoch, Layout, NewsOld, OnBadField, Output};
 use crate::error::{Error, Result};
-use crate::flow::cell::{Cell, Row};
-use crate::flow::chunk::{Chunk, Entry, NO_LASTMOD, REJECT_VALUE, Reject};
+use crate::flow::cell::Cell;
+use crate::flow::chunk::{Chunk, MAX_REJECT_VALUE, Reject};
+use crate::flow::entry::{ELEMENT_START, Entry, NO_LASTMOD};
+use crate::flow::hash::{HashKey, boundary_hash};
+use crate::flow::row::Row;
+use crate::flow::sample::Rate;
 use crate::sitemap::changefreq;
 use crate::sitemap::characters::trim;
 use crate::sitemap::date::{Lastmod, Order, canonical, local_to_instant};
@@ -42,13 +42,13 @@ pub struct Rules {
     pub(crate) news_old: NewsOld,
     pub(crate) now: i64,
     /// the key of the hashes of families
-    pub(crate) family_key: (u64, u64),
+    pub(crate) family_key: HashKey,
     /// the key of the loc hashes, where they are wanted
-    pub(crate) key: Option<(u64, u64)>,
+    pub(crate) key: Option<HashKey>,
     /// which locs are looked at for others that are nearly the same
     pub(crate) rate: Rate,
     /// locs are hashed for the stable layout
-    pub(crate) borders: bool,
+    pub(crate) boundaries: bool,
 }
 
 /// Whether a lastmod is a number that may count from 1970; a year alone is none.
@@ -65,7 +65,7 @@ fn is_count(cell: &Cell<'_>) -> bool {
 
 impl Rules {
     /// Checks the parts of the configuration that rule rows. With `key`, locs are hashed by it.
-    pub fn new(config: &Config, key: Option<(u64, u64)>) -> Result<Rules> {
+    pub fn new(config: &Config, key: Option<HashKey>) -> Result<Rules> {
         let site = Site::parse(&config.site)?;
         let hosts = match config.hosts.as_str() {
             "same" => Hosts::Same,
@@ -95,10 +95,10 @@ impl Rules {
             max_bytes: config.max_bytes,
             news_old: config.mapping.news_old,
             now: config.mapping.now,
-            family_key: unique::random_key(),
+            family_key: HashKey::random(),
             rate: Rate::default(),
             key,
-            borders: config.layout == Layout::Stable,
+            boundaries: config.layout == Layout::Stable,
         })
     }
 
@@ -169,8 +169,6 @@ pub fn check_constants(rules: &Rules, plan: &Plan) -> Result<()> {
     Ok(())
 }
 
-/// How an element begins.
-pub(crate) const OPEN: &[u8] = b"<url><loc>";
 /// How it ends.
 const CLOSE: &[u8; 7] = b"</url>\n";
 
@@ -317,7 +315,7 @@ impl<'r> Renderer<'r> {
     /// Takes back what was told of an element that is not written.
     fn forget(&self, chunk: &mut Chunk) {
         chunk.keys.truncate(chunk.entries.len());
-        chunk.borders.truncate(chunk.entries.len());
+        chunk.boundaries.truncate(chunk.entries.len());
         chunk.members.truncate(chunk.entries.len());
     }
 
@@ -336,9 +334,9 @@ impl<'r> Renderer<'r> {
             chunk.bytes.push(b'\n');
             return Ok(element);
         }
-        chunk.bytes.extend_from_slice(OPEN);
+        chunk.bytes.extend_from_slice(ELEMENT_START);
         self.loc(row, chunk)?;
-        element.loc = start + OPEN.len()..chunk.bytes.len();
+        element.loc = start + ELEMENT_START.len()..chunk.bytes.len();
         let mut tail = Tail::new(take(&mut chunk.bytes));
         let newest = self.fields(row, chunk, &mut tail);
         chunk.bytes = tail.into_bytes();
@@ -400,12 +398,12 @@ impl<'r> Renderer<'r> {
             info.notes().for_each(|code| chunk.note(code));
         }
         if let Some(key) = rules.key {
-            let hash = hash(key, &chunk.bytes[start..]);
+            let hash = key.hash128(&chunk.bytes[start..]);
             chunk.keys.push(hash);
         }
-        if rules.borders {
-            let border = border(&chunk.bytes[start..]);
-            chunk.borders.push(border);
+        if rules.boundaries {
+            let boundary = boundary_hash(&chunk.bytes[start..]);
+            chunk.boundaries.push(boundary);
         }
         Ok(())
     }
@@ -532,22 +530,6 @@ impl<'r> Renderer<'r> {
     }
 }
 
-/// A hash that is the same in every run.
-#[inline]
-pub(crate) fn border(bytes: &[u8]) -> u64 {
-    let mut hasher = siphasher::sip::SipHasher13::new_with_keys(0, 0);
-    hasher.write(bytes);
-    hasher.finish()
-}
-
-/// A hash that nobody can foresee.
-#[inline]
-pub(crate) fn hash((k0, k1): (u64, u64), bytes: &[u8]) -> u128 {
-    let mut hasher = SipHasher13::new_with_keys(k0, k1);
-    hasher.write(bytes);
-    hasher.finish128().as_u128()
-}
-
 #[inline]
 pub(crate) fn cell<'a>(from: &'a From, row: &'a impl Row, scratch: &'a mut Vec<u8>) -> Cell<'a> {
     match from {
@@ -563,7 +545,7 @@ fn bad_loc(fault: LocFault, value: &[u8], column: Option<&str>) -> Box<Reject> {
         column: column.map(str::to_owned),
         code: fault.code(),
         message: fault.message().into(),
-        value: value[..value.len().min(REJECT_VALUE)].to_vec(),
+        value: value[..value.len().min(MAX_REJECT_VALUE)].to_vec(),
     })
 }
 
@@ -583,7 +565,7 @@ fn bad_field(
     }
     let mut value = Vec::new();
     cell.write(&mut value);
-    value.truncate(REJECT_VALUE);
+    value.truncate(MAX_REJECT_VALUE);
     let column = match from {
         From::Slot(slot) => Some(plan.names[*slot].clone()),
         From::Constant(_) => None,

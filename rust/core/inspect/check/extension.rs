@@ -5,7 +5,8 @@ use crate::inspect::check::{hreflang, url};
 use crate::inspect::document::entry::Field;
 use crate::inspect::finding::{At, Log, quoted};
 use crate::sitemap::element::{Attribute, Content, Element};
-use crate::sitemap::extension::{Extension, alternate as link};
+use crate::sitemap::extension::alternate as link;
+use crate::sitemap::extension::descriptor::Extension;
 use crate::sitemap::value::{UrlRule, ValueKind};
 
 /// An `xhtml:link`, its attributes read.

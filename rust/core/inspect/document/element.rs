@@ -11,8 +11,9 @@ use crate::inspect::document::names::{Raw, is_char};
 use crate::inspect::document::xml::Parser;
 use crate::inspect::finding::{At, quoted, text};
 use crate::sitemap::element::{Content, Element, Limit, Role};
+use crate::sitemap::extension as format;
 use crate::sitemap::extension::alternate as link;
-use crate::sitemap::extension::{self as format, Extension};
+use crate::sitemap::extension::descriptor::Extension;
 use crate::sitemap::value::ValueKind;
 
 impl<V: Visitor> Parser<'_, V> {

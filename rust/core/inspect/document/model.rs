@@ -3,7 +3,8 @@
 
 use crate::inspect::codes;
 use crate::sitemap::element::{Content, Element, Role, group, text};
-use crate::sitemap::extension::{self, Extension};
+use crate::sitemap::extension;
+use crate::sitemap::extension::descriptor::Extension;
 use crate::sitemap::namespaces;
 use crate::sitemap::value::ValueKind;
 

@@ -3,7 +3,7 @@
 
 use crate::sitemap::code::codes;
 use crate::sitemap::element::{Content, Element, Limit, Role, group};
-use crate::sitemap::extension::{Extension, Mapping, OptionKind, OptionSpec};
+use crate::sitemap::extension::descriptor::{Extension, Mapping, OptionKind, OptionSpec};
 
 codes! {
     REL Warning "alternate.rel" "use rel=\"alternate\": other links are ignored"

@@ -2,7 +2,7 @@
 
 use crate::sitemap::code::codes;
 use crate::sitemap::element::{Element, Limit, MaxAge, Role, group, text};
-use crate::sitemap::extension::{Extension, Mapping, OptionKind, OptionSpec};
+use crate::sitemap::extension::descriptor::{Extension, Mapping, OptionKind, OptionSpec};
 use crate::sitemap::value::{TEXT, ValueKind};
 
 codes! {

@@ -3,7 +3,8 @@
 use std::sync::LazyLock;
 
 use crate::sitemap::element::{Attribute, Content, Element};
-use crate::sitemap::extension::{ALL, Extension};
+use crate::sitemap::extension::ALL;
+use crate::sitemap::extension::descriptor::Extension;
 use crate::sitemap::value::ValueKind;
 
 /// The records of all extensions, in the order of [`ALL`].

@@ -2,7 +2,7 @@
 
 use crate::sitemap::code::codes;
 use crate::sitemap::element::{Attribute, Element, Limit, Role, group, text};
-use crate::sitemap::extension::{Extension, Mapping, OneOf, OptionKind, OptionSpec};
+use crate::sitemap::extension::descriptor::{Extension, Mapping, OneOf, OptionKind, OptionSpec};
 use crate::sitemap::value::{TEXT, URL, UrlRule, ValueKind};
 
 codes! {
