@@ -11,11 +11,8 @@ use arrow_schema::{ArrowError, DataType, Field as Column, Fields};
 
 use crate::inspect::document::entry::{Entry, Field as PartField, Part};
 use crate::sitemap::extension;
-use crate::sitemap::extension::record::{Field, Record, Shape, Source, record};
+use crate::sitemap::extension::record::{Field, MAX_FIELDS, Record, Shape, Source, record};
 use crate::sitemap::value::ValueKind;
-
-/// Fields of a record: a bound for the values of one record on the stack.
-const MAX_FIELDS: usize = 32;
 
 type Parts<'a> = Peekable<slice::Iter<'a, Part>>;
 

@@ -22,8 +22,6 @@ pub const ARTICLES: usize = place("news");
 pub const IMAGE: u8 = bit(IMAGES);
 /// The bit of alternates.
 pub const XHTML: u8 = bit(ALTERNATES);
-/// The bit of videos.
-pub const VIDEO: u8 = bit(place("video"));
 /// The bit of news.
 pub const NEWS: u8 = bit(ARTICLES);
 

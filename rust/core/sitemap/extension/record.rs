@@ -7,6 +7,9 @@ use crate::sitemap::extension::ALL;
 use crate::sitemap::extension::descriptor::Extension;
 use crate::sitemap::value::ValueKind;
 
+/// Fields of a record: values are on the stack while a record is written or read.
+pub const MAX_FIELDS: usize = 32;
+
 /// The records of all extensions, in the order of [`ALL`].
 static RECORDS: LazyLock<Vec<Record>> =
     LazyLock::new(|| ALL.iter().map(|extension| Record::of_extension(extension)).collect());
@@ -116,6 +119,14 @@ pub enum NodeContent {
 }
 
 impl Shape {
+    /// The record; `None` for values.
+    pub fn record(&self) -> Option<&Record> {
+        match self {
+            Shape::Records(record) => Some(record),
+            _ => None,
+        }
+    }
+
     /// The kind of the values; `None` for records.
     pub fn kind(&self) -> Option<ValueKind> {
         match self {
@@ -318,6 +329,7 @@ mod tests {
         for extension in ALL {
             let mut fields = fields(extension.name);
             fields.sort_unstable();
+            assert!(fields.len() <= MAX_FIELDS);
             assert!(fields.windows(2).all(|pair| pair[0] != pair[1]), "{fields:?}");
         }
     }
