@@ -2,6 +2,7 @@
 
 mod buffer;
 mod error;
+mod extension;
 mod parse;
 mod run;
 
@@ -15,6 +16,9 @@ mod _core {
     use super::run::{
         Progress, Seen, address, build, choose, count_rejects, digest, look, preview, recognise,
     };
+
+    #[pymodule_export]
+    use super::extension::{Extension, ExtensionOption, extensions};
 
     #[pymodule_export]
     use super::parse::{

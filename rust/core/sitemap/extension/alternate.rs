@@ -98,5 +98,6 @@ pub static EXTENSION: Extension = Extension {
         ),
         ("alternate.over_1000", "alternate left out, beyond the 1,000 that a page may have"),
     ],
+    column_words: &[],
     findings: ALL,
 };

@@ -32,6 +32,8 @@ pub struct Extension {
     pub options: &'static [OptionSpec],
     /// What a build counts besides missing and invalid tags: the code, and the text of the warning.
     pub warnings: &'static [(&'static str, &'static str)],
+    /// Parts of the names of columns that may be its values, for `urlset init`.
+    pub column_words: &'static [&'static str],
     /// What `verify` can report of it.
     pub findings: &'static [&'static Code],
 }

@@ -55,5 +55,6 @@ pub static EXTENSION: Extension = Extension {
         ),
         ("image.over_1000", "image left out, beyond the 1,000 that a URL may have"),
     ],
+    column_words: &["image", "img", "picture", "photo"],
     findings: ALL,
 };

@@ -84,5 +84,6 @@ pub static EXTENSION: Extension = Extension {
         ("news.old", "older than two days: the URL was written without news"),
         ("news.dropped", "older than two days: the row was left out"),
     ],
+    column_words: &[],
     findings: ALL,
 };

@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use crate::sitemap::element::{Attribute, Content, Element};
 use crate::sitemap::extension::ALL;
-use crate::sitemap::extension::descriptor::Extension;
+use crate::sitemap::extension::descriptor::{Extension, Mapping};
 use crate::sitemap::value::ValueKind;
 
 /// Fields of a record: values are on the stack while a record is written or read.
@@ -17,6 +17,18 @@ static RECORDS: LazyLock<Vec<Record>> =
 /// The record of an extension, by its place in [`ALL`].
 pub fn record(extension: usize) -> &'static Record {
     &RECORDS[extension]
+}
+
+/// The warnings of an extension, by its place in [`ALL`]: the code and the text of each.
+pub fn warnings(extension: usize) -> Vec<(String, String)> {
+    let (about, record) = (ALL[extension], record(extension));
+    let listed = about.warnings.iter().map(|(code, text)| ((*code).into(), (*text).into()));
+    if about.mapping == Mapping::Own {
+        return listed.collect();
+    }
+    let mut warnings: Vec<_> = listed.collect();
+    record.add_warnings(about, &mut warnings);
+    warnings
 }
 
 /// An element with its fields: the block of an extension, or an element in it that repeats and has
@@ -164,6 +176,22 @@ impl Record {
             nodes: nodes(extension, element, &fields),
             one_of: Vec::new(),
             fields,
+        }
+    }
+
+    fn add_warnings(&self, extension: &Extension, warnings: &mut Vec<(String, String)>) {
+        for field in self.mapped() {
+            let tag = format!("{}:{}", extension.name, field.name);
+            warnings.push(match field.required {
+                true => {
+                    let what = format!("{} left out, {tag} is missing or wrong", extension.name);
+                    (field.code.clone(), what)
+                }
+                false => (field.code.clone(), format!("{tag} left out, missing or wrong")),
+            });
+            if let Shape::Records(record) = &field.shape {
+                record.add_warnings(extension, warnings);
+            }
         }
     }
 

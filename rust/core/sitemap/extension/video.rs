@@ -129,5 +129,6 @@ pub static EXTENSION: Extension = Extension {
         ("video.over_32_tags", "tag left out, beyond the 32 that a video may have"),
         ("video.invalid", "value left out, neither a video nor a list of videos"),
     ],
+    column_words: &[],
     findings: ALL,
 };
