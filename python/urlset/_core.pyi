@@ -2,12 +2,14 @@
 
 from collections.abc import Callable, Sequence
 from os import PathLike
-from typing import Any, Protocol, final
+from typing import Any, Literal, Protocol, final
 
 from _typeshed import SupportsWrite
 
 __all__ = [
     "Child",
+    "Extension",
+    "ExtensionOption",
     "FileReport",
     "Finding",
     "Listing",
@@ -23,6 +25,7 @@ __all__ = [
     "count_rejects",
     "diff_stream",
     "digest",
+    "extensions",
     "finding_codes",
     "look",
     "peek",
@@ -77,6 +80,41 @@ def digest(text: str) -> str: ...
 def look(config_json: str, path: str, format: str, begun: Any = None) -> list[str]: ...
 def recognise(head: bytes, whole: bool, encoding: str | None) -> str: ...
 def preview(config_json: str, name: str, format: str, object: Any, most: int) -> str: ...
+
+@final
+class ExtensionOption:
+    """An option of ``build`` that belongs to an extension.
+
+    ``kind`` is ``columns`` (a list), ``pairs`` (a list of ``KEY=COLUMN``), ``column``, ``text``,
+    ``flag``, or ``age`` (``keep``, ``omit`` or ``drop`` old values). Only the options of the first
+    three kinds name columns; a text sitemap cannot have them.
+    """
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def kind(self) -> Literal["columns", "pairs", "column", "text", "flag", "age"]: ...
+    @property
+    def metavar(self) -> str | None: ...
+    @property
+    def help(self) -> str: ...
+
+@final
+class Extension:
+    """An extension of the sitemap format, as its descriptor in the core describes it."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def prefix(self) -> str: ...
+    @property
+    def options(self) -> list[ExtensionOption]: ...
+    @property
+    def warnings(self) -> list[tuple[str, str]]: ...
+    @property
+    def column_words(self) -> list[str]: ...
+
+def extensions() -> list[Extension]: ...
 
 # verify
 class _Target(Protocol):

@@ -3,6 +3,7 @@
 
 mod buffer;
 mod error;
+mod extension;
 mod index;
 mod run;
 mod stream;
@@ -19,6 +20,9 @@ mod _core {
     use super::run::{
         Progress, Seen, address, build, choose, count_rejects, digest, look, preview, recognise,
     };
+
+    #[pymodule_export]
+    use super::extension::{Extension, ExtensionOption, extensions};
 
     #[pymodule_export]
     use super::index::{Child, Finding, Listing, peek, read_index};

@@ -130,5 +130,5 @@ pub fn verify_files(
 /// All codes of findings: (code, severity, what to do).
 #[pyfunction]
 pub fn finding_codes() -> Vec<(&'static str, &'static str, &'static str)> {
-    codes::ALL.iter().map(|code| (code.name, code.severity.name(), code.help)).collect()
+    codes::all().iter().map(|code| (code.name, code.severity.name(), code.help)).collect()
 }

@@ -41,9 +41,9 @@ use crate::build::duplicates::seen::Seen;
 use crate::build::duplicates::variants::Variants;
 use crate::build::read::block::Block;
 use crate::build::read::{Batch, Source};
-use crate::build::render::family::Families;
+use crate::build::render::hreflang_groups::HreflangGroups;
 use crate::build::render::plan::Plan;
-use crate::build::render::row::Rules;
+use crate::build::render::rules::Rules;
 use crate::build::shard::Packing;
 use crate::build::shard::packer::Limits;
 use crate::build::shard::sort::Sorter;
@@ -164,7 +164,7 @@ fn run_all(
     let shared = Arc::new(Rules::new(config, unique.as_ref().map(|seen| seen.key))?);
     let families = config.mapping.alternate_group.as_ref().map(|_| {
         let x_default = config.mapping.x_default.clone().map(String::into_bytes);
-        Families::new(x_default, config.max_bytes)
+        HreflangGroups::new(x_default, config.max_bytes)
     });
     let workers = config.workers();
     let buffers = workers * 2 + 2;

@@ -14,6 +14,7 @@ pub mod index;
 pub mod overlap;
 pub mod parquet;
 pub mod read;
+mod records;
 pub mod rows;
 pub mod spill;
 pub mod verify;

@@ -18,6 +18,7 @@ use crate::inspect::finding::{At, Finding, Log};
 use crate::inspect::index::Child;
 use crate::inspect::spill::{Hasher, Parts, Record, Spill, Writer, groups};
 use crate::inspect::workers::Workers;
+use crate::sitemap::extension::alternate;
 use crate::sitemap::hosts::AllowedHosts;
 use crate::sitemap::limits::MAX_ENTRIES;
 
@@ -198,7 +199,7 @@ pub fn verify(
                 }
             },
         )?;
-        let code = |_: &Target| &codes::ALTERNATE_ONE_WAY;
+        let code = |_: &Target| &alternate::ONE_WAY;
         tell(targets, &mut reports, found, code, most, &mut workers, |_| {
             "an alternate of it does not link back, or is not in these sitemaps".to_owned()
         })?;

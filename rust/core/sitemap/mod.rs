@@ -3,8 +3,11 @@
 
 pub mod changefreq;
 pub mod characters;
+pub mod code;
 pub mod date;
+pub mod element;
 pub mod escape;
+pub mod extension;
 pub mod host;
 pub mod hosts;
 pub mod hreflang;
@@ -16,3 +19,4 @@ pub mod placeholder;
 pub mod priority;
 pub mod site;
 pub mod url;
+pub mod value;

@@ -15,8 +15,9 @@ use crate::build::pipeline::fates::{check_fates, check_rejects, over_share, too_
 use crate::build::pipeline::gate::Gate;
 use crate::build::pipeline::{Event, Input, Part, Progress};
 use crate::build::read::block::Block;
-use crate::build::render::family::Families;
-use crate::build::render::row::{Renderer, Rules};
+use crate::build::render::hreflang_groups::HreflangGroups;
+use crate::build::render::row::Renderer;
+use crate::build::render::rules::Rules;
 use crate::build::shard::Packing;
 use crate::build::shard::sort::Sorter;
 use crate::build::shard::split::Splitter;
@@ -36,7 +37,7 @@ pub(crate) struct Collector<'r> {
     pub gate: &'r Gate,
     pub seen: &'r Seen,
     pub unique: Option<SeenUrls>,
-    pub families: Option<Families>,
+    pub families: Option<HreflangGroups>,
     pub sorter: Option<Sorter<'r>>,
     pub splitter: Option<Splitter>,
     pub packing: Packing,

@@ -10,7 +10,7 @@ use crossbeam_channel::{Receiver, Sender};
 use crate::build::pipeline::{Event, Input, Progress, Work};
 use crate::build::read::Source;
 use crate::build::render::plan::Plan;
-use crate::build::render::row::{Rules, check_constants};
+use crate::build::render::rules::{Rules, check_constants};
 use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::flow::memory::MemoryUse;
