@@ -60,7 +60,7 @@ fn fault(code: &[u8], policy: Policy) -> Option<Fault> {
     if alone && language == b"UK" && !report {
         return Some(Fault::BritishAlone);
     }
-    if !LANGUAGES.has(language) && !(report && FORMER_LANGUAGES.has(language)) {
+    if !(LANGUAGES.has(language) || report && FORMER_LANGUAGES.has(language)) {
         return Some(match language.len() {
             _ if alone && REGIONS.has(language) => Fault::RegionAlone,
             3 => Fault::ThreeLetters,
