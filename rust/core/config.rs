@@ -2,9 +2,13 @@
 //!
 //! The names are those of the command line and of `urlset.toml`, with underscores.
 
+use std::collections::BTreeMap;
+
 use serde::Deserialize;
 
 use crate::error::{Error, Result};
+use crate::sitemap::extension;
+use crate::sitemap::extension::descriptor::{Extension, Mapping as Mapped, OptionSpec};
 
 /// Limit of the URLs in one sitemap file (sitemaps.org).
 pub const MAX_URLS: u32 = 50_000;
@@ -117,7 +121,7 @@ impl Default for Config {
 
 /// Which column gives which field. A value that begins with `=` is a constant.
 #[derive(Debug, Clone, Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(default)]
 pub struct Mapping {
     /// The column of the address; found by name without it.
     pub loc: Option<String>,
@@ -146,26 +150,52 @@ pub struct Mapping {
     pub x_default: Option<String>,
     /// Each alternate becomes a `<url>` of its own.
     pub alternate_rows: bool,
-    /// Tags of a video and where each comes from; without a tag a column of structs or lists.
-    pub video: Vec<(Option<String>, String)>,
-    /// Tags of news and where each comes from; without a tag a column of structs.
-    pub news: Vec<(Option<String>, String)>,
-    /// What to do with articles older than two days.
-    pub news_old: NewsOld,
-    /// Seconds since 1970 that count as now for `news_old`.
+    /// The options of the extensions that are mapped field by field, by their names.
+    #[serde(flatten)]
+    pub extensions: BTreeMap<String, ExtensionOption>,
+    /// Seconds since 1970 that count as now for the age of blocks.
     pub now: i64,
 }
 
-/// What to do with articles older than the two days that Google News takes.
+impl Mapping {
+    /// The fields of an extension and where each comes from; without a field a column of structs.
+    pub fn fields(&self, extension: &Extension) -> &[(Option<String>, String)] {
+        match self.extensions.get(extension.name) {
+            Some(ExtensionOption::Fields(fields)) => fields,
+            _ => &[],
+        }
+    }
+
+    /// What happens to old blocks of an extension.
+    pub fn old_policy(&self, extension: &Extension) -> OldPolicy {
+        let given = |option: &OptionSpec| match self.extensions.get(option.name) {
+            Some(ExtensionOption::Old(policy)) => Some(*policy),
+            _ => None,
+        };
+        extension.options.iter().find_map(given).unwrap_or_default()
+    }
+}
+
+/// An option of an extension that is mapped field by field.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(untagged)]
+pub enum ExtensionOption {
+    /// Fields and where each comes from; without a field a column of structs.
+    Fields(Vec<(Option<String>, String)>),
+    /// What happens to old blocks.
+    Old(OldPolicy),
+}
+
+/// What happens to blocks that crawlers ignore because of their age.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum NewsOld {
-    /// Write them.
+pub enum OldPolicy {
+    /// They are written.
     #[default]
     Keep,
-    /// Write the URL without its news.
+    /// The URL is written without them.
     Omit,
-    /// Leave the row out.
+    /// The row is left out.
     Drop,
 }
 
@@ -286,6 +316,16 @@ impl Config {
         let wrong = |what: &str, message: String| {
             Err(Error::config("config.limit", format!("{what}: {message}")))
         };
+        let is_known = |name: &String| {
+            let mut mapped = extension::ALL
+                .iter()
+                .filter(|extension| matches!(extension.mapping, Mapped::Fields(_)));
+            mapped.any(|extension| extension.options.iter().any(|option| option.name == name))
+        };
+        if let Some(name) = self.mapping.extensions.keys().find(|name| !is_known(name)) {
+            let message = format!("configuration: there is no option {name:?}");
+            return Err(Error::config("config.invalid", message));
+        }
         if !(1..=MAX_URLS).contains(&self.max_urls) {
             return wrong("max_urls", format!("{} is not from 1 to {MAX_URLS}", self.max_urls));
         }

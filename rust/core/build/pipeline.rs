@@ -44,8 +44,8 @@ use self::progress::FirstPanic;
 use self::reader::Reader;
 use self::worker::Worker;
 use crate::build::duplicates::seen::Seen;
-use crate::build::render::family::Families;
-use crate::build::render::row::Rules;
+use crate::build::render::hreflang_groups::HreflangGroups;
+use crate::build::render::rules::Rules;
 use crate::build::shard::Packing;
 use crate::build::shard::packer::Limits;
 use crate::build::shard::sort::Sorter;
@@ -246,10 +246,10 @@ fn start_workers<'scope>(
     Ok(())
 }
 
-fn groups(config: &Config) -> Option<Families> {
+fn groups(config: &Config) -> Option<HreflangGroups> {
     config.mapping.alternate_group.as_ref()?;
     let x_default = config.mapping.x_default.clone().map(String::into_bytes);
-    Some(Families::new(x_default, config.max_bytes))
+    Some(HreflangGroups::new(x_default, config.max_bytes))
 }
 
 fn packer(config: &Config, folder: PathBuf) -> Packer {

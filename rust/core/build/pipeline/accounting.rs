@@ -187,7 +187,7 @@ impl<'r> Accounting<'r> {
             self.rejects.first().unwrap_or("in it")
         );
         outcome.shards.clear(); // none of them will be published
-        let error = Error::new(Kind::Data, "rejects.limit", message);
+        let error = Error::new(Kind::Rejects, "rejects.limit", message);
         RunError { error, outcome: Some(Box::new(outcome)) }
     }
 }

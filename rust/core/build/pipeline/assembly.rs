@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::build::pipeline::dispatch::Dispatch;
 use crate::build::pipeline::message::Input;
-use crate::build::render::family::Families;
+use crate::build::render::hreflang_groups::HreflangGroups;
 use crate::build::shard::Packing;
 use crate::build::shard::sort::Sorter;
 use crate::build::shard::split::Splitter;
@@ -15,7 +15,7 @@ use crate::flow::outcome::{SetEntry, ShardEntry};
 /// The steps that a build needs, in their order.
 pub(crate) struct Assembly<'r> {
     /// inserts the alternates of groups of rows
-    pub groups: Option<Families>,
+    pub groups: Option<HreflangGroups>,
     pub sorter: Option<Sorter<'r>>,
     pub packer: Packer,
     pub dispatch: Dispatch<'r>,

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use crate::build::pipeline::input::{AnySource, Rendering};
 use crate::build::render::plan::Plan;
-use crate::build::render::row::{Renderer, Rules, check_constants};
+use crate::build::render::row::Renderer;
+use crate::build::render::rules::{Rules, check_constants};
 use crate::config::Config;
 use crate::error::Result;
 use crate::flow::cell::Columns;

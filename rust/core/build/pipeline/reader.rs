@@ -11,7 +11,7 @@ use crate::build::pipeline::input::AnySource;
 use crate::build::pipeline::message::{Event, EventKind, Input, Work};
 use crate::build::pipeline::progress::Progress;
 use crate::build::render::plan::Plan;
-use crate::build::render::row::{Rules, check_constants};
+use crate::build::render::rules::{Rules, check_constants};
 use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::flow::memory::MemoryUse;

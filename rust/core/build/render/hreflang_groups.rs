@@ -4,13 +4,14 @@
 
 use std::sync::Arc;
 
-use crate::build::render::alternate::{MOST, X_DEFAULT, write_link};
+use crate::build::render::alternate::{X_DEFAULT, write_link};
 use crate::config::MAX_BYTES;
 use crate::error::{Error, Kind, Result};
 use crate::flow::chunk::Chunk;
 use crate::flow::entry::{Entry, LOC_OFFSET};
 use crate::flow::key_set::KeySet;
 use crate::flow::member::Member;
+use crate::sitemap::extension::alternate::LIMIT;
 use crate::sitemap::namespaces;
 
 /// A row that waits for the rest of its family.
@@ -29,7 +30,7 @@ impl Waiting {
 }
 
 /// Puts the lists in.
-pub struct Families {
+pub struct HreflangGroups {
     x_default: Option<Vec<u8>>,
     max_bytes: u64,
     /// the families that have ended
@@ -37,10 +38,10 @@ pub struct Families {
     open: Vec<Waiting>,
 }
 
-impl Families {
+impl HreflangGroups {
     /// With the language whose pages are for all others too.
-    pub fn new(x_default: Option<Vec<u8>>, max_bytes: u64) -> Families {
-        Families { x_default, max_bytes, ended: KeySet::default(), open: Vec::new() }
+    pub fn new(x_default: Option<Vec<u8>>, max_bytes: u64) -> HreflangGroups {
+        HreflangGroups { x_default, max_bytes, ended: KeySet::default(), open: Vec::new() }
     }
 
     /// Takes a chunk and gives the elements that are complete to `emit`. `row` is the number of the
@@ -72,7 +73,7 @@ impl Families {
                     return Err(error.at_row(row + u64::from(entry.row)));
                 }
             }
-            if self.open.len() == MOST {
+            if self.open.len() == LIMIT.count as usize {
                 let message =
                     "a group of languages has more than 1,000 rows; is its column the right one?";
                 let error = Error::new(Kind::Data, "alternate.group", message);
