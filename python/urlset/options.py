@@ -11,7 +11,7 @@ import re
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import Field, dataclass, field, fields, replace
-from typing import Any, TypedDict
+from typing import Any, TypedDict, TypeVar
 from urllib.parse import urlsplit
 
 from . import _core
@@ -26,6 +26,8 @@ MAX_SITEMAPS = 50_000
 MIN_BYTES = 4_096
 #: the largest number of rows that the core counts to
 MAX_COUNT = (1 << 63) - 1
+
+Table = TypeVar("Table")
 
 
 @dataclass(frozen=True)
@@ -69,7 +71,44 @@ def _option(
     return field(default=default, metadata=metadata)
 
 
+#: the type and the default of an option of an extension, by its kind
+_KINDS: dict[str, tuple[str, Any]] = {
+    "columns": ("tuple[str, ...]", ()),
+    "pairs": ("tuple[str, ...]", ()),
+    "column": ("str | None", None),
+    "text": ("str | None", None),
+    "flag": ("bool", False),
+    "age": ("str", "keep"),
+}
+#: the options of all extensions, as their descriptors in the core list them
+EXTENSION_OPTIONS = [spec for extension in _core.extensions() for spec in extension.options]
+
+
+def _with_extensions(table: type[Table]) -> type[Table]:
+    """Adds the options of the extensions to a table, behind ``priority``."""
+    annotations: dict[str, str] = {}
+    for name, annotation in table.__annotations__.items():
+        annotations[name] = annotation
+        if name != "priority":
+            continue
+        for spec in EXTENSION_OPTIONS:
+            annotations[spec.name], default = _KINDS[spec.kind]
+            choices = ("keep", "omit", "drop") if spec.kind == "age" else None
+            option = _option(
+                default,
+                "Extensions",
+                spec.help,
+                metavar=spec.metavar,
+                choices=choices,
+                per_set=True,
+            )
+            setattr(table, spec.name, option)
+    table.__annotations__ = annotations
+    return table
+
+
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)  # half the time at start-up
+@_with_extensions
 class Options:
     """What a build is to do. Values are as a user writes them; :meth:`checked` checks them."""
 
@@ -108,49 +147,6 @@ class Options:
     priority: str | None = _option(
         None, "Mapping", "Column, or a constant: =0.5.", metavar="COL", per_set=True
     )
-    image: tuple[str, ...] = _option(
-        (), "Extensions", "Column of images: a URL, a JSON list, or a list column (repeatable).",
-        metavar="COL", per_set=True,
-    )  # fmt: skip
-    image_separator: str | None = _option(
-        None, "Extensions", "What stands between the images of a cell [nothing: a cell is one URL"
-        " or a JSON list].", metavar="TEXT", per_set=True,
-    )  # fmt: skip
-    alternate: tuple[str, ...] = _option(
-        (), "Extensions", "Another language of the page: 'de=COL'; without a language a column of"
-        " maps or lists of structs (repeatable).", metavar="LANG=COL", per_set=True,
-    )  # fmt: skip
-    lang: str | None = _option(
-        None, "Extensions", "Language of loc: puts it into its own list of alternates.",
-        metavar="CODE", per_set=True,
-    )  # fmt: skip
-    x_default: str | None = _option(
-        None, "Extensions", "Language whose pages are for all others too.", metavar="CODE",
-        per_set=True,
-    )  # fmt: skip
-    alternate_rows: bool = _option(
-        False, "Extensions", "Write each alternate as a URL of its own.", per_set=True
-    )
-    alternate_group: str | None = _option(
-        None, "Extensions", "Column whose value the languages of one page share; their rows stand"
-        " together.", metavar="COL", per_set=True,
-    )  # fmt: skip
-    lang_column: str | None = _option(
-        None, "Extensions", "Column of each row's language, for --alternate-group.",
-        metavar="COL", per_set=True,
-    )  # fmt: skip
-    video: tuple[str, ...] = _option(
-        (), "Extensions", "Video: 'TAG=COL' or 'TAG==constant' for each tag, or a column of structs"
-        " (repeatable).", metavar="TAG=COL", per_set=True,
-    )  # fmt: skip
-    news: tuple[str, ...] = _option(
-        (), "Extensions", "News: name, language, publication_date, title, as for --video"
-        " (repeatable).", metavar="TAG=COL", per_set=True,
-    )  # fmt: skip
-    news_old: str = _option(
-        "keep", "Extensions", "What to do with articles older than two days: keep them, omit the"
-        " news, or drop the row.", choices=("keep", "omit", "drop"), per_set=True,
-    )  # fmt: skip
     timezone: str | None = _option(
         None, "Mapping", "Zone of times that name none [UTC].", metavar="ZONE", per_set=True
     )
@@ -342,10 +338,10 @@ class Options:
         """A text sitemap has room for URLs only."""
         if self.output != "text":
             return
-        for name in ("image", "alternate", "alternate_group", "video", "news"):
-            if getattr(self, name):
+        for spec in EXTENSION_OPTIONS:
+            if spec.kind in ("columns", "pairs", "column") and getattr(self, spec.name):
                 raise ConfigError(
-                    f"{name}: a text sitemap holds URLs only; leave it out, or write XML",
+                    f"{spec.name}: a text sitemap holds URLs only; leave it out, or write XML",
                     code="config.text",
                 )
 
@@ -408,6 +404,16 @@ class Options:
             pairs.append((key.strip(), column) if sign else (None, text))
         return pairs
 
+    def _extensions_json(self) -> dict[str, Any]:
+        """The options of the extensions as the core reads them."""
+        values: dict[str, Any] = {"now": 0}
+        for spec in EXTENSION_OPTIONS:
+            value = getattr(self, spec.name)
+            values[spec.name] = self._pairs(value) if spec.kind == "pairs" else value
+            if spec.kind == "age" and value != "keep":
+                values["now"] = int(time.time())
+        return values
+
     def core_json(self) -> dict[str, Any]:
         """The part that the core needs, as it reads it."""
         delimiter = {"tab": "\t", r"\t": "\t"}.get(self.delimiter or "", self.delimiter)
@@ -425,18 +431,7 @@ class Options:
                 "lastmod": self.lastmod,
                 "changefreq": self.changefreq,
                 "priority": self.priority,
-                "image": self.image,
-                "image_separator": self.image_separator,
-                "alternate": self._pairs(self.alternate),
-                "alternate_group": self.alternate_group,
-                "lang_column": self.lang_column,
-                "lang": self.lang,
-                "x_default": self.x_default,
-                "alternate_rows": self.alternate_rows,
-                "video": self._pairs(self.video),
-                "news": self._pairs(self.news),
-                "news_old": self.news_old,
-                "now": int(time.time()) if self.news_old != "keep" else 0,
+                **self._extensions_json(),
             },
             "max_urls": self.max_urls,
             "max_bytes": self.max_bytes_of_preset(),

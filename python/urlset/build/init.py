@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 
 from .. import _core
 from ..errors import ConfigError
-from ..options import Options
+from ..options import Options, make_options
 from .source import column_names, feeds
 from .source.sample import sample
 
@@ -20,8 +20,8 @@ from .source.sample import sample
 NO_SITE = "https://www.shop.example"
 #: how a column of page addresses may be called, best first
 LOC_NAMES = ("loc", "url", "link", "product_url", "canonical_url")
-#: parts of the names of columns that may hold images
-IMAGE_WORDS = ("image", "img", "picture", "photo")
+#: the extensions whose columns are found by words in their names
+GUESSED = [extension for extension in _core.extensions() if extension.column_words]
 #: URLs of the first rows from which the site is taken
 SAMPLE = 1_000
 #: rendered rows that the file shows
@@ -80,27 +80,31 @@ def guess_loc(columns: list[str]) -> str | None:
             return lower[name]
     for part in ("url", "link", "href", "loc"):
         for name in columns:
-            if part in name.lower() and not _names_images(name):
+            if part in name.lower() and not any(_is_named(name, one) for one in GUESSED):
                 return name
     return None
 
 
-def _names_images(column: str) -> bool:
-    return any(word in column.lower() for word in IMAGE_WORDS)
+def _is_named(column: str, extension: _core.Extension) -> bool:
+    return any(word in column.lower() for word in extension.column_words)
 
 
-def image_columns(path: str, columns: list[str], options: Options) -> list[str]:
-    """The columns that are named like images and whose first values are all URLs of images."""
+def extension_columns(
+    path: str, columns: list[str], options: Options, extension: _core.Extension
+) -> list[str]:
+    """The columns with a name of an extension whose first values are all valid."""
     found = []
     for name in columns:
-        if not _names_images(name) or name in (options.loc, options.lastmod):
+        if not _is_named(name, extension) or name in (options.loc, options.lastmod):
             continue
+        given = {extension.name: name, "hosts": "any"}
         try:
-            seen = look(path, replace(options, image=(name,), hosts="any"))
-        except ConfigError:  # a type that holds no text
+            seen = look(path, make_options(options, given, where=path))
+        except ConfigError:  # a column of a type without text
             continue
-        has_images = any("<image:loc>" in url for url in seen.urls)
-        if has_images and not any(code.startswith("image.") for code in seen.notes):
+        has_values = any(f"<{extension.prefix}:" in url for url in seen.urls)
+        invalid = any(code.startswith(f"{extension.name}.") for code in seen.notes)
+        if has_values and not invalid:
             found.append(name)
     return found
 
@@ -117,7 +121,13 @@ def site_of(urls: list[str]) -> str | None:
     return sites.most_common(1)[0][0] if sites else None
 
 
-def render(path: str, columns: list[str], images: list[str], seen: Look, options: Options) -> str:
+def render(
+    path: str,
+    columns: list[str],
+    extensions: dict[str, list[str]],
+    seen: Look,
+    options: Options,
+) -> str:
     """The text of a ``urlset.toml`` with the mapping that was found."""
     site = options.site
     lines = [
@@ -149,8 +159,7 @@ def render(path: str, columns: list[str], images: list[str], seen: Look, options
         value = getattr(options, field)
         if value is not None:
             lines.append(_line(field, value))
-    if images:
-        lines.append(_example("image", images))
+    lines += [_example(name, found) for name, found in extensions.items() if found]
     lines += [
         "",
         "# Rows to keep, for example:",
@@ -229,10 +238,12 @@ def init(
         first = look(readable, replace(probe, hosts="any"))
         chosen = replace(probe, site=options.site or site_of(first.urls) or NO_SITE)
         seen = look(readable, chosen)
-        images = image_columns(readable, columns, chosen)
+        extensions = {
+            one.name: extension_columns(readable, columns, chosen, one) for one in GUESSED
+        }
     if path != "-" and "://" not in path:  # a urlset.toml names files from where it stands
         path = os.path.relpath(path, target.parent)
-    text = render(path, columns, images, seen, chosen)
+    text = render(path, columns, extensions, seen, chosen)
     try:
         target.write_text(text, encoding="utf-8")
     except OSError as error:

@@ -7,12 +7,12 @@
 //!     read             render           shard            write
 //! ```
 //!
-//! [`pipeline`] is the only module that knows all stages and the threads.
+//! [`pipeline`] is the only module that knows all stages and the threads. The stages exchange the
+//! types of [`crate::flow`] and do not know each other.
 
+pub mod duplicates;
 pub mod pipeline;
 pub mod read;
 pub mod render;
 pub mod shard;
-pub mod unique;
-pub mod variants;
 pub mod write;

@@ -1,61 +1,60 @@
 //! `<url>` elements to shards that keep every limit.
 
-pub mod border;
-pub mod gzip;
 mod merge;
 mod name;
 pub mod packer;
 pub mod sort;
-mod spill;
 pub mod split;
+pub mod stable;
 
 use std::sync::Arc;
 
 use crate::config::Layout;
 use crate::flow::chunk::Chunk;
+use crate::flow::shard::{Piece, Shard};
 
-/// How the shards of a run are filled.
+/// Fills shards by a layout.
 pub enum Packing {
-    /// As full as the limits allow.
+    /// Shards are as full as the limits allow.
     Packed(packer::Packer),
-    /// Up to borders that the rows set.
-    Stable(border::Borders),
+    /// Shards end at boundaries that the rows choose.
+    Stable(stable::StablePacker),
 }
 
 impl Packing {
-    /// Of a layout.
+    /// A packer of a layout.
     pub fn new(layout: Layout, limits: packer::Limits) -> Packing {
         match layout {
             Layout::Packed => Packing::Packed(packer::Packer::new(limits)),
-            Layout::Stable => Packing::Stable(border::Borders::new(limits)),
+            Layout::Stable => Packing::Stable(stable::StablePacker::new(limits)),
         }
     }
 
-    /// Takes the elements of a chunk; gives each shard that became complete to `emit`.
+    /// Takes the elements of a chunk, and calls `emit` with each complete shard.
     pub fn push<E>(
         &mut self,
         chunk: &Arc<Chunk>,
-        emit: &mut impl FnMut(packer::Shard) -> Result<(), E>,
+        emit: &mut impl FnMut(Shard) -> Result<(), E>,
     ) -> Result<(), E> {
         match self {
             Packing::Packed(packer) => packer.push(chunk, emit),
-            Packing::Stable(borders) => borders.push(chunk, emit),
+            Packing::Stable(packer) => packer.push(chunk, emit),
         }
     }
 
     /// The pieces that belong to no complete shard yet, in their order.
-    pub fn pieces(&mut self) -> &mut Vec<packer::Piece> {
+    pub fn pieces(&mut self) -> &mut Vec<Piece> {
         match self {
             Packing::Packed(packer) => packer.pieces(),
-            Packing::Stable(borders) => borders.pieces(),
+            Packing::Stable(packer) => packer.pieces(),
         }
     }
 
-    /// The last shard, if there is one.
-    pub fn finish(self) -> Option<packer::Shard> {
+    /// The last shard, if elements are left.
+    pub fn finish(self) -> Option<Shard> {
         match self {
             Packing::Packed(packer) => packer.finish(),
-            Packing::Stable(borders) => borders.finish(),
+            Packing::Stable(packer) => packer.finish(),
         }
     }
 }

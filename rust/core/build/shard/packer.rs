@@ -1,27 +1,34 @@
-//! Elements to shards by count and bytes. Pure: no I/O, and "fits" is answered before an element
-//! is taken.
+//! Elements to shards by count and bytes.
+//!
+//! # For maintainers
+//!
+//! **What must stay true.** The limits are exact: the check runs before an element is taken, and
+//! counts the header for the namespaces that the shard has with that element. `push_whole` takes a
+//! chunk by its totals and must pack as the loop over its elements does; it exists because the loop
+//! costs a cache miss for each entry. The module does no I/O.
+//!
+//! **Which test fails.** `whole_chunks_are_packed_as_their_elements_are` compares both ways with a
+//! plain model. In Python, `test_limits.py` builds shards at the limits of the protocol.
 
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::build::shard::spill::Segment;
-use crate::error::Result;
-use crate::flow::chunk::{Chunk, NO_LASTMOD};
-use crate::flow::room::{Charge, Room};
-use crate::sitemap::date::Order;
+use crate::flow::chunk::Chunk;
+use crate::flow::entry::NO_LASTMOD;
+use crate::flow::shard::{Piece, Shard};
 use crate::sitemap::namespaces;
 
-/// Articles in one sitemap at most (PROTOCOL section 2, *News*).
+/// Limit of the articles in one sitemap (Google News).
 pub const MAX_NEWS: u32 = 1_000;
 
-/// What a shard may hold.
+/// The limits of a shard.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// URLs at most.
+    /// URLs.
     pub urls: u32,
-    /// Uncompressed bytes at most, header and footer included.
+    /// Uncompressed bytes, with header and footer.
     pub bytes: u64,
-    /// A text sitemap: nothing stands around its lines.
+    /// A text sitemap, which has no header and footer.
     pub text: bool,
 }
 
@@ -32,125 +39,13 @@ impl Limits {
     }
 }
 
-/// Elements that stand next to each other.
-pub enum Piece {
-    /// In a chunk.
-    Chunk(Arc<Chunk>, Range<usize>),
-    /// In the spill file.
-    Spilled(Segment),
-}
-
-impl Piece {
-    /// Bytes that are in no chunk.
-    pub fn of(bytes: Vec<u8>) -> Piece {
-        let all = 0..bytes.len();
-        let mut chunk = Chunk::default();
-        chunk.bytes = bytes;
-        Piece::Chunk(Arc::new(chunk), all)
-    }
-
-    /// The bytes of the elements; a piece that was spilled has none until it is loaded.
-    pub fn as_bytes(&self) -> &[u8] {
-        match self {
-            Piece::Chunk(chunk, bytes) => &chunk.bytes[bytes.clone()],
-            Piece::Spilled(_) => &[],
-        }
-    }
-
-    /// How many bytes the elements have.
-    pub fn length(&self) -> usize {
-        match self {
-            Piece::Chunk(_, bytes) => bytes.len(),
-            Piece::Spilled(segment) => segment.length(),
-        }
-    }
-
-    /// The first bytes, and those behind them.
-    pub fn split(self, at: usize) -> (Piece, Piece) {
-        match self {
-            Piece::Chunk(chunk, bytes) => {
-                let middle = bytes.start + at;
-                let head = Piece::Chunk(chunk.clone(), bytes.start..middle);
-                (head, Piece::Chunk(chunk, middle..bytes.end))
-            }
-            Piece::Spilled(segment) => {
-                let (head, tail) = segment.split(at);
-                (Piece::Spilled(head), Piece::Spilled(tail))
-            }
-        }
-    }
-}
-
-/// Which of the sets that a build is split into.
-#[derive(Debug)]
-pub struct Set {
-    /// Its place among the sets.
-    pub number: usize,
-    /// What the names of its files begin with, without the number: safe, and no other set's.
-    pub stem: String,
-    /// The host of its URLs, if it is split by hosts.
-    pub host: Option<String>,
-}
-
-/// A shard that is complete.
-pub struct Shard {
-    /// Counts from 1 in the order of the rows.
-    pub number: u64,
-    /// Its elements.
-    pub pieces: Vec<Piece>,
-    /// How many there are.
-    pub urls: u32,
-    /// Their bytes, with header and footer.
-    pub bytes: u64,
-    /// The namespaces they use.
-    pub namespaces: u8,
-    /// The newest lastmod, as [`crate::flow::chunk::Entry::newest`] has it.
-    pub newest: Order,
-    /// The hash of its last row's loc, under the stable layout.
-    pub border: Option<u64>,
-    /// The set that it belongs to, if the build is split.
-    pub set: Option<Arc<Set>>,
-    /// Where its bytes are counted, and the count of those that are to be loaded.
-    pub charge: Option<(Room, Charge)>,
-}
-
-impl Shard {
-    /// Brings back what was spilled.
-    pub fn load(&mut self) -> Result<()> {
-        for piece in &mut self.pieces {
-            if let Piece::Spilled(segment) = piece {
-                let loaded = Piece::of(segment.read()?);
-                if let (Some((room, _)), Piece::Chunk(chunk, _)) = (&self.charge, &loaded) {
-                    chunk.charge(room);
-                }
-                *piece = loaded;
-            }
-        }
-        self.charge = None;
-        Ok(())
-    }
-
-    /// Counts its bytes in `room` as long as each of them is in memory; those that are spilled
-    /// count as if they were.
-    pub fn charge(&mut self, room: &Room) {
-        let mut spilled = 0;
-        for piece in &self.pieces {
-            match piece {
-                Piece::Chunk(chunk, _) => chunk.charge(room),
-                Piece::Spilled(segment) => spilled += segment.length(),
-            }
-        }
-        self.charge = Some((room.clone(), room.charge(spilled)));
-    }
-}
-
 /// Fills shards.
 pub struct Packer {
     limits: Limits,
     open: Shard,
     /// bytes of the elements alone
     body: u64,
-    /// how many of them are news
+    /// the news articles among them
     news: u32,
 }
 
@@ -169,22 +64,22 @@ impl Packer {
             namespaces: 0,
             newest: NO_LASTMOD,
             set: None,
-            border: None,
-            charge: None,
+            boundary: None,
+            reserved: None,
         }
     }
 
-    /// Takes the elements of a chunk; gives each shard that became full to `emit`.
+    /// Takes the elements of a chunk, and calls `emit` with each complete shard.
     pub fn push<E>(
         &mut self,
         chunk: &Arc<Chunk>,
-        emit: &mut impl FnMut(Shard) -> std::result::Result<(), E>,
-    ) -> std::result::Result<(), E> {
+        emit: &mut impl FnMut(Shard) -> Result<(), E>,
+    ) -> Result<(), E> {
         if self.push_whole(chunk) {
             return Ok(());
         }
         let mut at = 0;
-        let mut from = 0; // where the run at hand begins
+        let mut from = 0; // the start of the current run of elements
         for entry in &chunk.entries {
             let len = entry.len as usize;
             let namespaces = self.open.namespaces | entry.namespaces;
@@ -209,12 +104,12 @@ impl Packer {
         Ok(())
     }
 
-    /// Takes a chunk at once, where no shard ends in it and its sum is known.
+    /// Takes a whole chunk, if no shard ends in it and its totals are known.
     fn push_whole(&mut self, chunk: &Arc<Chunk>) -> bool {
-        let Some(sum) = chunk.sum else { return false };
+        let Some(totals) = chunk.totals else { return false };
         let urls = u64::from(self.open.urls) + chunk.entries.len() as u64;
-        let news = self.news.saturating_add(sum.news);
-        let namespaces = self.open.namespaces | sum.namespaces;
+        let news = self.news.saturating_add(totals.news);
+        let namespaces = self.open.namespaces | totals.namespaces;
         let body = self.body + chunk.bytes.len() as u64;
         if urls > u64::from(self.limits.urls)
             || news > MAX_NEWS
@@ -225,7 +120,7 @@ impl Packer {
         self.run(chunk, 0..chunk.bytes.len());
         self.open.urls = urls as u32;
         self.open.namespaces = namespaces;
-        self.open.newest = self.open.newest.max(sum.newest);
+        self.open.newest = self.open.newest.max(totals.newest);
         (self.body, self.news) = (body, news);
         true
     }
@@ -250,7 +145,7 @@ impl Packer {
         shard
     }
 
-    /// The last shard, if there is one.
+    /// The last shard, if elements are left.
     pub fn finish(mut self) -> Option<Shard> {
         (self.open.urls > 0).then(|| self.close())
     }
@@ -259,15 +154,16 @@ impl Packer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::flow::chunk::Entry;
+    use crate::flow::entry::Entry;
+    use crate::sitemap::date::Order;
 
-    /// What tells shards apart.
-    type Told = (u64, u32, u64, u8, Order, Vec<u8>);
+    /// The parts of a shard that are compared.
+    type Packed = (u64, u32, u64, u8, Order, Vec<u8>);
 
-    fn pack(limits: Limits, chunks: &[Vec<Entry>], summed: impl Fn(usize) -> bool) -> Vec<Told> {
+    fn pack(limits: Limits, chunks: &[Vec<Entry>], summed: impl Fn(usize) -> bool) -> Vec<Packed> {
         let mut shards = Vec::new();
         let mut packer = Packer::new(limits);
-        let mut tell = |shard: Shard| {
+        let mut emit = |shard: Shard| {
             let bytes = shard.pieces.iter().flat_map(|piece| piece.as_bytes().to_vec()).collect();
             let Shard { number, urls, bytes: length, namespaces, newest, .. } = shard;
             shards.push((number, urls, length, namespaces, newest, bytes));
@@ -284,10 +180,10 @@ mod tests {
             if summed(i) {
                 chunk.sum_up();
             }
-            packer.push(&Arc::new(chunk), &mut tell).unwrap();
+            packer.push(&Arc::new(chunk), &mut emit).unwrap();
         }
         if let Some(last) = packer.finish() {
-            tell(last).unwrap();
+            emit(last).unwrap();
         }
         shards
     }

@@ -1,0 +1,157 @@
+//! Compression of a shard: one member without a name and a time, so that equal bytes have equal files.
+
+use crate::error::{Error, Kind, Result};
+use crate::flow::shard::Piece;
+
+/// Takes the next bytes of the compressed file.
+pub type Output<'o> = dyn FnMut(&[u8]) -> Result<()> + 'o;
+
+/// Compresses shards. Called by several threads at once.
+pub trait Encoder: Send + Sync {
+    /// Compresses the pieces to one gzip file, and passes it to `output` in parts. Each piece is
+    /// dropped as soon as it is compressed: the next rows reuse its memory.
+    ///
+    /// # Errors
+    /// Those of the library and of `output`.
+    fn encode(
+        &self,
+        pieces: &mut dyn Iterator<Item = Piece>,
+        output: &mut Output<'_>,
+    ) -> Result<()>;
+}
+
+/// libdeflate: without ISA-L, and for the best compression.
+pub struct Libdeflate {
+    level: libdeflater::CompressionLvl,
+}
+
+impl Libdeflate {
+    /// An encoder with a level from 1 to 12.
+    pub fn new(level: i32) -> Result<Libdeflate> {
+        let level = libdeflater::CompressionLvl::new(level).map_err(|_| {
+            Error::config("config.level", format!("libdeflate has no level {level}"))
+        })?;
+        Ok(Libdeflate { level })
+    }
+}
+
+impl Encoder for Libdeflate {
+    fn encode(
+        &self,
+        pieces: &mut dyn Iterator<Item = Piece>,
+        output: &mut Output<'_>,
+    ) -> Result<()> {
+        let mut input = Vec::new(); // the library compresses only whole files
+        for piece in pieces {
+            input.extend_from_slice(piece.as_bytes());
+        }
+        // creating a compressor is cheap compared with the 20 ms and more for a shard
+        let mut compressor = libdeflater::Compressor::new(self.level);
+        let mut packed = vec![0; compressor.gzip_compress_bound(input.len())];
+        let length = compressor.gzip_compress(&input, &mut packed).map_err(|e| {
+            let message = format!("libdeflate could not compress a shard: {e}");
+            Error::new(Kind::Output, "internal.gzip", message)
+        })?;
+        output(&packed[..length])
+    }
+}
+
+/// The bytes of a shard in blocks of a fixed size, for a streaming encoder.
+///
+/// The output of a streaming encoder depends on where its calls begin and end. The pieces of a shard
+/// depend on the format, the batch size, spilling and sorting; its blocks depend on its bytes alone.
+pub struct FixedBlocks<'i> {
+    pieces: &'i mut dyn Iterator<Item = Piece>,
+    /// the remainder of the last piece
+    rest: Option<Piece>,
+}
+
+/// The size of a block; the last block of a shard may be shorter. Only a block that spans pieces is
+/// copied: every fourth or fifth, with pieces of about a megabyte.
+pub const BLOCK_BYTES: usize = 256 << 10;
+
+impl<'i> FixedBlocks<'i> {
+    /// The blocks of these pieces.
+    pub fn new(pieces: &'i mut dyn Iterator<Item = Piece>) -> FixedBlocks<'i> {
+        FixedBlocks { pieces, rest: None }
+    }
+
+    /// Up to `room` bytes: the next piece, or its beginning.
+    fn take(&mut self, room: usize) -> Option<Piece> {
+        let piece = self.rest.take().or_else(|| self.pieces.next())?;
+        if piece.length() <= room {
+            return Some(piece);
+        }
+        let (head, tail) = piece.split(room);
+        self.rest = Some(tail);
+        Some(head)
+    }
+}
+
+impl Iterator for FixedBlocks<'_> {
+    type Item = Piece;
+
+    fn next(&mut self) -> Option<Piece> {
+        let first = self.take(BLOCK_BYTES)?;
+        if first.length() == BLOCK_BYTES {
+            return Some(first);
+        }
+        let mut block = Vec::with_capacity(BLOCK_BYTES);
+        block.extend_from_slice(first.as_bytes());
+        drop(first);
+        while block.len() < BLOCK_BYTES
+            && let Some(piece) = self.take(BLOCK_BYTES - block.len())
+        {
+            block.extend_from_slice(piece.as_bytes());
+        }
+        (!block.is_empty()).then(|| Piece::of(block))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn blocks(pieces: impl Iterator<Item = Vec<u8>>) -> Vec<Vec<u8>> {
+        let mut pieces = pieces.map(Piece::of);
+        FixedBlocks::new(&mut pieces).map(|block| block.as_bytes().to_vec()).collect()
+    }
+
+    #[test]
+    fn blocks_depend_on_the_bytes_alone() {
+        for length in [
+            0,
+            1,
+            BLOCK_BYTES - 1,
+            BLOCK_BYTES,
+            BLOCK_BYTES + 1,
+            5 * BLOCK_BYTES,
+            7 * BLOCK_BYTES + 12_345,
+        ] {
+            let bytes: Vec<u8> = (0..length).map(|at| (at % 251) as u8).collect();
+            let wanted: Vec<Vec<u8>> = bytes.chunks(BLOCK_BYTES).map(<[u8]>::to_vec).collect();
+            for size in [
+                997,
+                64 << 10,
+                BLOCK_BYTES - 1,
+                BLOCK_BYTES,
+                BLOCK_BYTES + 1,
+                3 * BLOCK_BYTES + 7,
+                usize::MAX,
+            ] {
+                let cut = bytes.chunks(size).map(<[u8]>::to_vec);
+                assert_eq!(blocks(cut), wanted, "{length} bytes in pieces of {size}");
+            }
+            let mut seed = 5_u64;
+            let mut rest = &bytes[..];
+            let mut cut = vec![Vec::new()];
+            while !rest.is_empty() {
+                seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                let (now, later) = rest.split_at(((seed >> 33) as usize % 600_000).min(rest.len()));
+                cut.extend([now.to_vec(), Vec::new()]);
+                rest = later;
+            }
+            assert_eq!(blocks(cut.into_iter()), wanted, "{length} bytes in random pieces");
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! Elements on disk, until their shard is complete.
+
+use std::fs::{File, OpenOptions};
+use std::io::Write;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::error::{Error, Result};
+
+/// A growing temporary file. Each element is written once.
+pub struct SpillFile {
+    file: Arc<File>,
+    path: Arc<PathBuf>,
+    length: u64,
+}
+
+/// A part of the file.
+pub struct Segment {
+    file: Arc<File>,
+    path: Arc<PathBuf>,
+    offset: u64,
+    length: usize,
+}
+
+impl SpillFile {
+    /// Creates the file and unlinks it, so that nothing remains of it however the run ends.
+    pub fn new(path: &Path) -> Result<SpillFile> {
+        let failed = |e| Error::unwritable(path, e);
+        // a run that was killed between the next two steps leaves it behind
+        let _ = std::fs::remove_file(path);
+        let mut options = OpenOptions::new();
+        let file = options.read(true).write(true).create_new(true).open(path).map_err(failed)?;
+        std::fs::remove_file(path).map_err(failed)?;
+        Ok(SpillFile { file: Arc::new(file), path: Arc::new(path.to_owned()), length: 0 })
+    }
+
+    /// Appends bytes.
+    pub fn write<'a>(&mut self, parts: impl Iterator<Item = &'a [u8]>) -> Result<Segment> {
+        let offset = self.length;
+        for part in parts {
+            (&*self.file).write_all(part).map_err(|e| Error::unwritable(&self.path, e))?;
+            self.length += part.len() as u64;
+        }
+        Ok(Segment {
+            file: self.file.clone(),
+            path: self.path.clone(),
+            offset,
+            length: (self.length - offset) as usize,
+        })
+    }
+}
+
+impl Segment {
+    /// Its length in bytes.
+    pub fn length(&self) -> usize {
+        self.length
+    }
+
+    /// The first `at` bytes, and the rest.
+    pub fn split(self, at: usize) -> (Segment, Segment) {
+        let tail = Segment {
+            file: self.file.clone(),
+            path: self.path.clone(),
+            offset: self.offset + at as u64,
+            length: self.length - at,
+        };
+        (Segment { length: at, ..self }, tail)
+    }
+
+    /// Joins the segment that was written right after this one.
+    pub fn append(&mut self, next: Segment) {
+        self.length += next.length;
+    }
+
+    /// Reads a part of it, beginning at offset `at`.
+    pub fn read_at(&self, at: usize, bytes: &mut [u8]) -> Result<()> {
+        self.file
+            .read_exact_at(bytes, self.offset + at as u64)
+            .map_err(|e| Error::output("output.spill", &self.path, e))
+    }
+
+    /// Reads the bytes back.
+    pub fn read(&self) -> Result<Vec<u8>> {
+        let mut bytes = vec![0; self.length];
+        self.read_at(0, &mut bytes)?;
+        Ok(bytes)
+    }
+}
