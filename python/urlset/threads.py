@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -20,6 +21,12 @@ POLL_INTERVAL = 0.25
 
 _Job = TypeVar("_Job")
 _Result = TypeVar("_Result")
+
+
+def available_cores() -> int:
+    """The number of cores that this process may use."""
+    affinity = getattr(os, "sched_getaffinity", None)
+    return len(affinity(0)) if affinity else os.cpu_count() or 1
 
 
 def is_refused(error: BaseException) -> bool:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as parquet
 import pytest
 import urlset
 from conftest import SITE, files, read_index, read_set
@@ -431,3 +432,17 @@ def test_compressed_bytes_are_those_of_the_files(out: Path) -> None:
     for shard in report.shards:
         data = (out / shard.path).read_bytes()
         assert (shard.compressed_bytes, shard.bytes) == (len(data), len(gzip.decompress(data)))
+
+
+def test_the_example_of_the_documents(tmp_path: Path) -> None:
+    text = (Path(__file__).parents[2] / "docs/jobs.md").read_text()
+    code = text.split("```python\n")[1].split("```")[0].replace("/srv/sitemaps", "out")
+    (tmp_path / "example.py").write_text(code)
+    for number in (1, 2):
+        rows = table(number * 100, number * 100 + 50).rename_columns(["product_url"])
+        parquet.write_table(rows, tmp_path / f"products-{number}.parquet")
+    done = subprocess.run(
+        [sys.executable, "example.py"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (0, "100\n"), done.stderr
+    assert [entry["loc"] for entry in read_set(tmp_path / "out")] == locs(100, 150) + locs(200, 250)

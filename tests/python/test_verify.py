@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 import urlset
 from conftest import manifest_text
-from urlset.inspect.targets import Item
-from urlset.inspect.verify import verify_files
+from urlset.inspect.targets import Found, Item
+from urlset.inspect.verify import verify_found
 
 REPO = Path(__file__).parents[2]
 BROKEN = REPO / "tests" / "data" / "broken"
@@ -44,7 +44,7 @@ def run(*args: object) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.parametrize("name", sorted(EXPECTED))
 def test_one_fault_gives_its_finding(name: str) -> None:
-    report = verify_files([Item(BROKEN / name, name)])
+    report = verify_found(Found([Item(BROKEN / name, name)]))
     assert sorted(report.counts) == EXPECTED[name]["finds"], EXPECTED[name]["why"]
     assert {p.code for p in report.problems} == set(report.counts)
     for problem in report.problems:
@@ -197,11 +197,11 @@ def test_scope_and_hosts(tmp_path: Path) -> None:
     path = tmp_path / "s.xml"
     path.write_bytes(urlset_of(f"{HOST}/shop/1", f"{HOST}/blog/1"))
     item = Item(path, "s.xml", f"{HOST}/shop/s.xml")
-    assert verify_files([item]).counts == {"loc.scope": 1}
+    assert verify_found(Found([item])).counts == {"loc.scope": 1}
     item.url = "HTTPS://www.SHOP.example:443/s.xml"
-    assert verify_files([item]).counts == {}
+    assert verify_found(Found([item])).counts == {}
     item.url = "https://sitemaps.example/s.xml"
-    assert verify_files([item]).counts == {"loc.cross_host": 1}
+    assert verify_found(Found([item])).counts == {"loc.cross_host": 1}
 
 
 def test_reciprocity(tmp_path: Path) -> None:

@@ -282,7 +282,7 @@ def test_the_umask_is_never_changed(tmp_path: Path, out: Path) -> None:
     try:
         for number in range(60):
             with package.read(out) as rows:
-                from urlset.inspect.rows import write
+                from urlset.rows import write
 
                 write(rows, str(tmp_path / "rows.csv"))
             robots = tmp_path / f"robots{number}.txt"

@@ -16,16 +16,21 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Collection, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
 
+from .. import _core
 from ..destination.interface import Publication
 from ..destination.manifest import Feed, Manifest
 from ..errors import InputError, PublishError
 from ..outfile import replacing
+from ..rows import Rows, write
+from ..threads import available_cores
 from .trim import SitemapFile, trimmed
 
+#: bytes for the entries of a comparison; more go to disk
+DIFF_MEMORY = 256 << 20
 #: bytes that are copied at a time
 BLOCK_BYTES = 1 << 20
 
@@ -53,8 +58,6 @@ def stage_feed(
     """
     from tempfile import TemporaryDirectory  # most builds have no feed
 
-    from ..inspect.diff import write_changes
-
     kept = {shard.path for shard in new.shards}.difference(changed)
     old_files = []
     for shard in former.shards if former is not None else ():
@@ -75,7 +78,7 @@ def stage_feed(
             if new.layout == "stable":
                 old_files, new_files = trimmed(old_files, new_files, Path(folder))
             file = Path(folder, pending)
-            counts = write_changes(old_files, new_files, os.fspath(file))
+            is_empty = _write_changes(old_files, new_files, file)
             publication.put_feed(pending, file)
     except InputError as error:
         raise PublishError(
@@ -83,8 +86,16 @@ def stage_feed(
             " since the last build: build once without --changes",
             code="changes.live",
         ) from None
-    rows = counts.added + counts.changed + counts.removed
-    return _planned(publication, Path.cwd() / target, pending, empty=not rows)
+    return _planned(publication, Path.cwd() / target, pending, empty=is_empty)
+
+
+def _write_changes(old: list[SitemapFile], new: list[SitemapFile], file: Path) -> bool:
+    """Compares two sets and writes the feed; returns whether nothing changed."""
+    threads = available_cores()
+    with ExitStack() as stack:
+        stream = _core.diff_stream(old, new, threads, DIFF_MEMORY, False, stack)
+        with Rows(stream, stack, threads) as rows:
+            return write(rows, os.fspath(file)) == 0
 
 
 def _pending_name(waiting: Sequence[Feed], suffix: str) -> str:

@@ -14,6 +14,7 @@ from .. import _core
 from ..destination.interface import Publication
 from ..destination.manifest import IndexRecord, Manifest, ShardRecord, content_named
 from ..errors import DataError, PublishError, RejectLimitError
+from ..hosts import host_list
 from ..options import Options, parse_percent
 from ..report import (
     IndexFile,
@@ -28,6 +29,7 @@ from ..report import (
 )
 from ..wording import count
 from .changes import deliver_feeds, stage_feed
+from .check import StagedFile, check_staged
 from .index import Sitemap, render_indexes
 from .names import check_files, splits_index
 from .part import COUNTS, Outcome, Part
@@ -239,9 +241,7 @@ class Commit:
     def _record(self, shard: Shard, before: ShardRecord | None, now: str) -> ShardRecord:
         stored = self._publication.stored(shard.path, staged=shard.changed)
         if stored is None:
-            raise PublishError(
-                f"{shard.path} vanished while the build ran; run it again", code="publish.vanished"
-            )
+            raise _vanished(shard.path)
         if stored.size != shard.compressed_bytes:
             raise PublishError(
                 f"{shard.path} has {count(stored.size, 'byte')} of {shard.compressed_bytes:,}"
@@ -305,42 +305,25 @@ class Commit:
         return replace(manifest, indexes=listing), list(staged)[::-1]
 
     def _verify(self, manifest: Manifest, staged: set[str]) -> None:
-        """Reads the whole set, staged or live, with the parser of ``urlset verify``."""
-        from ..inspect.targets import Item
-        from ..inspect.verify import verify_files
-
+        """Checks the whole set, staged or live."""
         started = time.monotonic()
-        items = []
-        listing: list[Any] = [*manifest.indexes, *manifest.shards]
-        for entry in listing:
-            is_shard = isinstance(entry, ShardRecord)
-            path = self._publication.local(entry.path, staged=entry.path in staged)
+        files = []
+        listing = [(index.path, index.url, False) for index in manifest.indexes]
+        for shard in manifest.shards:
+            listing.append((shard.path, address(self._options, shard.path, shard.host), True))
+        for name, url, is_listed in listing:
+            path = self._publication.local(name, staged=name in staged)
             if path is None:
-                raise PublishError(
-                    f"{entry.path} vanished while the build ran; run it again",
-                    code="publish.vanished",
-                )
-            url = address(self._options, entry.path, entry.host) if is_shard else entry.url
-            items.append(Item(path, entry.path, url, is_shard))
-        found = verify_files(items, manifest, duplicates=False)
+                raise _vanished(name)
+            files.append(StagedFile(path, name, url, is_listed))
+        check_staged(files, manifest)
         self._report.timings["verify"] = round(time.monotonic() - started, 4)
-        wrong = [problem for problem in found.problems if problem.severity == "error"]
-        if wrong:
-            raise PublishError(
-                f"{wrong[0].file}: {wrong[0].message} [{wrong[0].code}]; nothing was published;"
-                " this is a defect of urlset or of the disk, please report it",
-                code="verify.staged",
-            )
-        # equal shards share a file, which is listed once and read once
-        written = {record.path: record.urls for record in manifest.shards}
-        read = {file.name: file.urls for file in found.files if file.name in written}
-        for name, urls in written.items():
-            if read.get(name) != urls:
-                raise PublishError(
-                    f"{name}: {count(read.get(name, 0), 'URL')} read back of {urls:,} written;"
-                    " nothing was published; please report this",
-                    code="verify.staged",
-                )
+
+
+def _vanished(name: str) -> PublishError:
+    return PublishError(
+        f"{name} vanished while the build ran; run it again", code="publish.vanished"
+    )
 
 
 def address(options: Options, path: str, host: str | None) -> str:
@@ -359,8 +342,6 @@ def _add_counts(total: dict[str, int], counts: Any) -> None:
 
 def _hosts(plan: Plan) -> tuple[str, ...] | None:
     """The hosts that URLs may have besides that of the site; none for any host."""
-    from ..inspect.verify import host_list
-
     hosts: set[str] = set()
     for table in plan.sets:
         if table.options.hosts == "any":

@@ -11,9 +11,9 @@ from typing import Any
 from .. import _core
 from ..destination.manifest import ShardRecord
 from ..errors import ConfigError
+from ..rows import Rows
 from .lookup import find
 from .read import must_be_whole, thread_count
-from .rows import Rows, write
 from .targets import Found, Item, peek
 
 #: bytes for entries before they go to disk, and the smallest value of the option
@@ -127,22 +127,10 @@ def compare(
     threads: int | None = None,
     stack: ExitStack | None = None,
 ) -> Changes:
-    """Compare two lists of local files, as a build does for its change feed."""
+    """Compare two lists of local files."""
     if memory < MIN_MEMORY:
         raise ConfigError("memory must be at least 1 MiB", code="diff.options")
     count = thread_count(threads)
     stack = stack or ExitStack()
     stream = _core.diff_stream(list(old), list(new), count, memory, lenient, stack)
     return Changes(stream, stack, count)
-
-
-def write_changes(
-    old: Sequence[SideFile],
-    new: Sequence[SideFile],
-    path: str,
-    **options: Any,
-) -> Counts:
-    """Write the changes between two lists of local files to ``path``; its suffix is the format."""
-    with compare(old, new, **options) as changes:
-        write(changes, path)
-        return changes.counts

@@ -7,8 +7,9 @@ from contextlib import ExitStack
 
 from .. import _core
 from ..errors import ConfigError, InputError
+from ..rows import Rows
+from ..threads import available_cores
 from .lookup import find
-from .rows import Rows
 from .targets import Found
 
 
@@ -80,8 +81,7 @@ def must_be_whole(found: Found, lenient: bool) -> None:
 def thread_count(threads: int | None) -> int:
     """The number of threads: the option, else one for each core that this process may use."""
     if threads is None:
-        affinity = getattr(os, "sched_getaffinity", None)
-        return len(affinity(0)) if affinity else os.cpu_count() or 1
+        return available_cores()
     if threads < 1:
         raise ConfigError("threads must be at least 1", code="read.options")
     return threads

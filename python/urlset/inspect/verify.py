@@ -9,10 +9,10 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from .. import _core
-from ..destination.manifest import Manifest
-from ..errors import ConfigError, Error
+from ..errors import ConfigError
+from ..hosts import host_list
 from .lookup import find
-from .targets import Found, Item, Rules
+from .targets import Found
 
 MEMORY = 256 << 20
 _RANK = {"error": 0, "warning": 1, "note": 2}
@@ -148,42 +148,6 @@ def verify(
         report.ok = report.ok and not report.total("warning")
     report.seconds = round(time.monotonic() - start, 3)
     return report
-
-
-def verify_files(items: Sequence[Item], manifest: Manifest | None = None, **options: Any) -> Report:
-    """Check local files, as a build does with the files that it staged.
-
-    Args:
-        manifest: its hosts and added sitemaps are allowed in the files.
-        options: those of :class:`Checks`.
-    """
-    found = Found(list(items), rules=[Rules() if manifest is None else Rules.of(manifest)])
-    return verify_found(found, Checks(**options))
-
-
-def host_list(hosts: str | Sequence[str]) -> list[str] | None:
-    """Hosts in the form of the core: ``None`` for ``same``, an empty list for ``any``.
-
-    Raises:
-        ConfigError: ``verify.options`` for text that is not a host.
-    """
-    names = hosts.split(",") if isinstance(hosts, str) else list(hosts)
-    if names in (["same"], ["any"]):
-        return None if names == ["same"] else []
-    found = []
-    for name in names:
-        try:
-            address = _core.address(f"https://{name.strip()}/")
-        except Error:
-            address = ""
-        host = address.removeprefix("https://").removesuffix("/")
-        if not host or set(host) & set("/?#@"):
-            message = f"hosts: {name!r} is not a host; write same, any, or hosts such as"
-            message += " m.shop.example,shop.example:8080"
-            raise ConfigError(message, code="verify.options")
-        # without a port, both schemes are allowed on their default port; with :443 only https
-        found.append(f"{host}:443" if name.strip().endswith(":443") else host)
-    return found
 
 
 def verify_found(found: Found, checks: Checks | None = None) -> Report:
