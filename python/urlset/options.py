@@ -15,8 +15,8 @@ from typing import Any, TypedDict, TypeVar
 from urllib.parse import urlsplit
 
 from . import _core
-from .destination.outfile import must_be_local
 from .errors import ConfigError
+from .outfile import must_be_local
 
 #: PROTOCOL section 1
 MAX_URLS = 50_000

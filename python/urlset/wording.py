@@ -11,3 +11,8 @@ def count(number: int, one: str, many: str | None = None) -> str:
         many: for any other number; ``one`` with an s where it is not given.
     """
     return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def printable(text: str) -> str:
+    """``text`` on one line, safe for a terminal."""
+    return "".join(c if c.isprintable() else " " for c in text)

@@ -1,9 +1,13 @@
-"""Telling the search engines.
+"""Announcing sitemaps and changed URLs to search engines.
 
-``target`` says what, ``options`` to whom and how; each engine has a module with a ``prepare`` that
-checks everything that can be checked on this machine and returns what sends. All engines are
-prepared before the first request goes out. ``session`` is what they share, ``report`` what comes
-of it. They are imported when the call is made: start-up counts.
+::
+
+    target, options --> prepare of each engine --> send --> report
+                        robots indexnow google bing yandex
+
+Each engine has a module with a function ``prepare``, which checks all that can be checked on this
+machine and returns the function that sends. All engines are prepared before the first request.
+``session`` is what they share. The modules are imported by the call, because start-up time counts.
 """
 
 from __future__ import annotations
@@ -50,57 +54,56 @@ def announce(
     show: Callable[[str], None] | None = None,
     report: AnnounceReport | None = None,
 ) -> AnnounceReport:
-    """Tell search engines of the sitemaps of ``target``, or of the URLs that changed.
+    """Announces the sitemaps of ``target``, or the URLs that changed, to search engines.
 
     Keys come from files or from the environment: ``URLSET_INDEXNOW_KEY``, ``URLSET_BING_KEY``,
     ``URLSET_YANDEX_TOKEN``; ``URLSET_GOOGLE_KEY_FILE`` or ``GOOGLE_APPLICATION_CREDENTIALS`` name
     the JSON file of a service account.
 
     Args:
-        target: the output folder of a build, a sitemap index, or the address of one.
-        to: of ``robots``, ``indexnow``, ``google``, ``bing``, ``yandex``.
-        robots: the robots.txt whose block of ``Sitemap`` lines is brought up to date.
-        check: ask whether the live robots.txt lists all indexes, and write none.
-        changes: the change feed of a build: IndexNow and Bing are told of its URLs.
-        urls: a list of URLs in its place.
-        key_file: where a key is: IndexNow's, or ``{engine: path}``.
-        key_location: address of the IndexNow key file where it is not ``https://HOST/KEY.txt``.
-        init_key: only make an IndexNow key and the file that proves it to the site.
-        hosts: for which hosts the IndexNow key may be used: ``same`` as the target's, ``any``, or
-            a list. Engines fetch the key's file from each host: a foreign host in the data would
-            learn the key.
-        all: send a full set to IndexNow too, as after a move.
-        property: Search Console's ``sc-domain:HOST`` or URL prefix, by default the site's root;
-            or ``{engine: value}`` with Bing's site address or Yandex's host id.
-        status: ask Search Console what became of the sitemaps, and submit nothing.
-        yandex_user: number of the Yandex user; asked for when not given.
-        endpoint: another address of an engine, or ``{engine: address}``: https, or http to this
-            machine.
-        sitemap_url: address of the folder, where no manifest tells it.
-        state: in place of ``TARGET/.urlset``.
+        target: the output folder of a build, a sitemap index, or the URL of one.
+        to: any of ``robots``, ``indexnow``, ``google``, ``bing``, ``yandex``.
+        robots: the robots.txt whose block of ``Sitemap`` lines is updated.
+        check: check whether the live robots.txt lists all indexes, and write none.
+        changes: the change feed of a build: its URLs are sent to IndexNow and Bing.
+        urls: a list of URLs, instead of a change feed.
+        key_file: the file with the IndexNow key, or ``{engine: path}``.
+        key_location: URL of the IndexNow key file if it is not ``https://HOST/KEY.txt``.
+        init_key: only create an IndexNow key and the file that proves it to the site.
+        hosts: hosts for which the IndexNow key may be used: ``same`` as the target's, ``any``, or
+            a list. Engines fetch the file of the key from each host: a foreign host in the data
+            would receive the key.
+        all: also send a full set to IndexNow, as after a move.
+        property: ``sc-domain:HOST`` or the URL prefix of Search Console, by default the root of
+            the site; or ``{engine: value}`` with the site URL of Bing or the host id of Yandex.
+        status: read the status of the sitemaps from Search Console, and submit nothing.
+        yandex_user: number of the Yandex user; requested from Yandex by default.
+        endpoint: another URL of an engine, or ``{engine: url}``: https, or http to this machine.
+        sitemap_url: URL of the folder, if there is no manifest.
+        state: used instead of ``TARGET/.urlset``.
         timeout: seconds for one exchange.
         retries: of a request that failed.
-        max_wait: seconds that one request may wait because an engine asks for patience.
+        max_wait: seconds that one request may wait if an engine asks for it.
         dry_run: send and write nothing, ``show`` the requests.
-        notify: is told in one line what is going on.
-        show: is given each request of a dry run, keys masked.
-        report: is filled and returned; holds what was done so far when an exception is raised.
+        notify: receives one line for each step.
+        show: receives each request of a dry run, with keys masked.
+        report: is filled and returned; after an exception it contains what was done before.
 
     Returns:
-        What was accepted by whom; refusals of engines are in it and are not raised.
+        What each engine accepted; refusals are in it and are not raised.
 
     Raises:
         ConfigError: wrong options, a missing or malformed key; nothing was sent.
-        InputError: the target or the feed cannot be read; nothing was sent.
-        KeyboardInterrupt: what was accepted is in the journal: the same call continues.
+        InputError: the target or the list of URLs cannot be read; nothing was sent.
+        KeyboardInterrupt: the journal contains what was accepted: the same call continues.
     """
     import time
     from pathlib import Path
 
-    from ..destination.outfile import must_be_local
+    from ..outfile import must_be_local
+    from ..transport.keyring import Keyring
     from .options import Options, endpoints, key_files, properties, read_engines, read_hosts
     from .report import AnnounceReport
-    from .secrets import Keyring
     from .session import Session
     from .target import read_target
 
@@ -170,11 +173,12 @@ def _path(value: StrPath | None) -> Path | None:
 
 
 def _run(session: Session) -> None:
-    """Prepare all engines, then let each send; one that refuses does not stop the others."""
+    """Prepares all engines, then each one sends; a refusal does not stop the others."""
     from importlib import import_module
 
     from ..errors import AnnounceError, Error
     from .report import Outcome
+    from .session import refusal
 
     actions: dict[str, Callable[[], None]] = {}
     for name in session.options.to:
@@ -182,12 +186,12 @@ def _run(session: Session) -> None:
         try:
             actions[name] = module.prepare(session)
         except AnnounceError as error:
-            session.add(session.refusal(name, session.target.site, error, 0))
+            session.add(refusal(name, session.target.site, error, 0))
     for name, action in actions.items():
         try:
             action()
         except AnnounceError as error:
-            session.add(session.refusal(name, session.target.site, error))
+            session.add(refusal(name, session.target.site, error))
         except Error as error:
             session.report.environment_failed = True
             session.add(

@@ -6,7 +6,6 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from ..errors import ConfigError
 from .address import is_loopback
@@ -184,7 +183,7 @@ def endpoints(given: str | Mapping[str, str] | None, to: tuple[str, ...]) -> dic
     """
 
     def plain(value: str) -> Iterable[str]:
-        if len(to) > 1 and not is_loopback(urlsplit(value)):
+        if len(to) > 1 and not is_loopback(value):
             raise ConfigError(
                 "--endpoint URL with several engines would send each of their keys there:"
                 " give --endpoint ENGINE=URL",

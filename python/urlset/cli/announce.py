@@ -191,7 +191,7 @@ def announce(
     """Tell the search engines of the sitemaps of TARGET: a folder, an index, or its address."""
     from ..announce import AnnounceReport
     from ..announce import announce as run
-    from ..destination.outfile import check_writable, must_be_local
+    from ..outfile import check_writable, must_be_local
 
     stdout = json_ != "-"
     if json_ is not None and stdout:

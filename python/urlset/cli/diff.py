@@ -40,7 +40,7 @@ def diff(
 ) -> int:
     """Tell which URLs were added, changed and removed from OLD to NEW."""
     from ..inspect.diff import diff as changes_of
-    from ..inspect.rows import format_of, write
+    from ..rows import format_of, write
     from ..wording import count
 
     kind = format_of(output, format) if output else None

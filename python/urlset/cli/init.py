@@ -8,8 +8,8 @@ from pathlib import Path
 import click
 
 from ..build.init import init as write_toml
-from ..destination.outfile import must_be_local
 from ..options import Options, make_options
+from ..outfile import must_be_local
 from . import one_line
 from .signals import stoppable
 

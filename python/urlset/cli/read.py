@@ -31,7 +31,7 @@ From Python: urlset.read(...) gives rows to pyarrow, Polars, DuckDB and pandas."
 def read(target: str, output: str, format: str | None, quiet: bool, **options: Any) -> int:
     """Turn sitemaps back into rows: a file, a folder, an index with all it lists, or a URL."""
     from ..inspect.read import read as rows_of
-    from ..inspect.rows import format_of, write
+    from ..rows import format_of, write
     from ..wording import count
 
     kind = format_of(output, format)

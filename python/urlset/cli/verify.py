@@ -57,9 +57,9 @@ def verify(
     """Check sitemaps: a file, a folder, an index with all it lists, or a URL."""
     if json_path == "-" and jsonl_path == "-":
         raise click.UsageError("only one of --json and --jsonl can go to stdout")
-    from ..destination.outfile import check_writable, must_be_local
     from ..errors import PublishError
     from ..inspect.verify import verify as check
+    from ..outfile import check_writable, must_be_local
 
     for name, path in (("json", json_path), ("jsonl", jsonl_path)):
         if path is None or path == "-":

@@ -1,4 +1,4 @@
-"""Anybody's sitemaps back to rows."""
+"""Sitemaps of any producer as rows."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from contextlib import ExitStack
 
 from .. import _core
 from ..errors import ConfigError, InputError
-from .rows import Rows
-from .targets import Found, find
+from ..rows import Rows
+from ..threads import available_cores
+from .lookup import find
+from .targets import Found
 
 
 def read(
@@ -24,31 +26,31 @@ def read(
 
     =============  ====================================  =========================================
     loc            string
-    lastmod        timestamp[us, UTC]                    a date counts as its midnight; null where
-                                                         it is no W3C Datetime
+    lastmod        timestamp[us, UTC]                    a date is its midnight; null if it is not
+                                                         a W3C Datetime
     lastmod_text   string                                as written
     changefreq     string                                as written
-    priority       double                                null where it is no number
+    priority       double                                null if it is not a number
     images         list<string>
     alternates     list<struct<lang, href>>
     video          list<struct<thumbnail_loc, ...>>
     news           struct<name, language, ...>
-    shard          string                                the file it stands in
+    shard          string                                the file that contains it
     =============  ====================================  =========================================
 
     Args:
-        target: a file, a folder or a URL; any producer's, plain or gzip, XML or text.
-        lenient: leave out what cannot be read (damaged files, entries without loc) instead of
-            failing at the first of it.
-        threads: 1 or more; as many as there are cores by default.
-        allow_private: fetch from private addresses, too.
+        target: a file, a folder or a URL, of any producer, plain or gzip, XML or text.
+        lenient: skip what cannot be read (damaged files, entries without loc) instead of
+            failing.
+        threads: 1 or more; by default one per core.
+        allow_private: also fetch from private addresses.
 
     Returns:
         Rows that can be read any number of times, each time from the files: ``read_all()`` for a
         ``pyarrow.Table``, iteration for batches, ``__arrow_c_stream__`` for everything else.
 
     Raises:
-        InputError: the target does not exist or holds no sitemap; while reading, also damage
+        InputError: the target does not exist or contains no sitemap; while reading, also damage
             with the codes of docs/verify.md, such as ``xml.truncated``.
     """
     stack = ExitStack()
@@ -64,23 +66,22 @@ def read(
 
 
 def must_be_whole(found: Found, lenient: bool) -> None:
-    """Without ``lenient`` a file that an index lists but that is not there is an error."""
+    """Raises InputError for a missing file that an index lists, unless ``lenient``."""
     if lenient:
         return
-    for code, name, line, _, url, message in found.problems:
-        if code in ("index.missing_file", "file.unreadable") or code.startswith("fetch."):
-            if code == "fetch.redirect":
-                continue
-            where = f"{name}: line {line}" if line else name
-            what = f" ({url})" if url else ""
-            raise InputError(f"{where}: {message}{what}", code=code, input=name)
+    for defect in found.problems:
+        code, file = defect.code, defect.file
+        missing = code in ("index.missing_file", "file.unreadable") or code.startswith("fetch.")
+        if missing and code != "fetch.redirect":
+            where = f"{file}: line {defect.line}" if defect.line else file
+            what = f" ({defect.url})" if defect.url else ""
+            raise InputError(f"{where}: {defect.message}{what}", code=code, input=file)
 
 
 def thread_count(threads: int | None) -> int:
-    """Threads to use: as asked for, else one for each core that this process may use."""
+    """The number of threads: the option, else one for each core that this process may use."""
     if threads is None:
-        affinity = getattr(os, "sched_getaffinity", None)
-        return len(affinity(0)) if affinity else os.cpu_count() or 1
+        return available_cores()
     if threads < 1:
         raise ConfigError("threads must be at least 1", code="read.options")
     return threads

@@ -11,7 +11,7 @@ from typing import IO
 
 from ...errors import InputError
 from ...options import Options
-from ..threads import start
+from ...threads import start
 from .feed import NO_ROOM, Feed, file_format, readable
 from .jsonl import jsonl_feed
 from .names import BZIP2_HEAD, HEAD, format_of

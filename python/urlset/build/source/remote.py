@@ -128,7 +128,7 @@ def _get(uri: str, name: str) -> _Found:
     import httpx
 
     from ... import _core
-    from ...announce.secrets import Keyring
+    from ...transport.keyring import Keyring
 
     place = f"{urlsplit(uri).hostname}"
     client = httpx.Client(
