@@ -135,7 +135,7 @@ NOTES = {
 
 
 def message_of(code: str) -> str:
-    """The text of a code of the core."""
+    """The text of a warning."""
     return NOTES.get(code, code)
 
 

@@ -121,9 +121,21 @@ def test_a_reject_file_that_lost_rows_is_found(tmp_path: Path) -> None:
     part = tmp_path / "part.new"
     rows = '"in","1","url",loc.scheme,"no\nscheme","x:"\n' * 3
     part.write_text("input,row,column,code,message,value\n" + rows)
-    counts = rejects.keep([part], tmp_path / "kept.csv")
+    counts = rejects.join_rejects([part], tmp_path / "kept.csv")
     assert counts == {"loc.scheme": 3}
-    rejects.check(counts, {"loc.scheme": 3})
+    rejects.check_rejects(counts, {"loc.scheme": 3})
     with pytest.raises(PublishError) as lost:
-        rejects.check(counts, {"loc.scheme": 4})
+        rejects.check_rejects(counts, {"loc.scheme": 4})
     assert lost.value.code == "rejects.lost" and lost.value.exit_status == 3
+
+
+def test_the_message_names_the_reject_file(tmp_path: Path) -> None:
+    source = tmp_path / "c.csv"
+    source.write_text(f"url\n{SITE}/1\nx:\n")
+    args = ("build", source, "--site", SITE, "--out", tmp_path / "out")
+    for more, path in (((), tmp_path / "out/.urlset/rejects.csv"),
+                       (("--rejects", tmp_path / "r.csv"), tmp_path / "r.csv")):  # fmt: skip
+        ended = urlset(*args, *more)
+        assert ended.status == 1 and "[rejects.limit]" in ended.err
+        assert ended.err.count("\n") == 1 and f"the reject file is {path}" in ended.err
+        assert len(path.read_text().splitlines()) == 2

@@ -103,8 +103,7 @@ class Commit:
             if complete:
                 check_rejects({}, report.rejects["by_code"])
             return
-        path, counts = kept
-        report.rejects["path"] = str(path)
+        report.rejects["path"], counts = kept
         if complete:
             check_rejects(counts, report.rejects["by_code"])
         else:

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from .. import _core
-from ..errors import ConfigError, ConflictError, DataError, Error, RejectLimitError
+from ..errors import ConfigError, ConflictError, Error, RejectLimitError
 from ..report import Report, warnings_of
 from .commit import Commit
 from .part import Part
@@ -154,7 +154,9 @@ class Build:
             commit.add(writer.outcomes, failed=True)
             commit.keep_rejects([path.name for path in writer.rejects], complete=False)
             if isinstance(error, RejectLimitError) and report.rejects["path"] is not None:
-                _name_file(error, report.rejects["path"])
+                # the core does not know where the file goes
+                message = f"{error}; the reject file is {report.rejects['path']}"
+                raise RejectLimitError(message, code=error.code) from None
             raise
         try:
             commit.run([part], skipped, started)
@@ -324,11 +326,6 @@ def _found(plan: Plan, publication: Publication) -> dict[str, int]:
     if plan.options.changes is None or plan.options.dry_run:
         found["changes.waiting"] = len(publication.feeds)
     return {code: number for code, number in found.items() if number}
-
-
-def _name_file(error: DataError, path: str) -> None:
-    """Adds the path of the reject file to a message of the core."""
-    error.args = (str(error).replace("see the reject file", f"see {path}"),)
 
 
 def _measure(report: Report, started: float) -> None:

@@ -6,7 +6,8 @@ A row may contain line breaks, so the core counts the rows, as CSV.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,39 +25,42 @@ PARQUET_BLOCK_BYTES = 16 << 20
 
 def keep_rejects(
     names: Sequence[str], target: Path | None, publication: Publication
-) -> tuple[Path, dict[str, int]] | None:
+) -> tuple[str, dict[str, int]] | None:
     """Joins the reject files of the parts and puts the result where it belongs.
 
     Args:
         names: of the reject files: CSV, each with a header.
-        target: the path that the user named, CSV or Parquet by its ending.
+        target: the path that the user named, CSV or Parquet by its ending; None for the state.
 
     Returns:
-        The path of the file, and its number of rows by code, counted in it afterwards; None if no
-        row was rejected.
+        Where the file is, and its number of rows by code, counted after the files were joined;
+        None if no row was rejected.
     """
     files = [file for file in map(publication.reject_file, names) if file is not None]
     if not files:
         if target is None:
             publication.remove_rejects()  # those of the previous build would mislead
         return None
-    if target is None:
-        target = publication.rejects_target()
-        publication.remove_rejects(only_special=True)
-    return target, _join(files, target)
+    if target is not None:
+        return str(target), join_rejects(files, target)
+    with _writing(files[0]):
+        counts = _concatenate(files)
+        return publication.put_rejects(files[0]), counts
 
 
-def _join(files: list[Path], target: Path) -> dict[str, int]:
-    try:
+def join_rejects(files: list[Path], target: Path) -> dict[str, int]:
+    """Joins reject files to ``target``, and removes them.
+
+    Returns:
+        The number of rows by code, counted after the files were joined.
+
+    Raises:
+        PublishError: ``output.rejects``; ``rejects.lost``.
+    """
+    joined = files[0]
+    with _writing(target):
         target.parent.mkdir(parents=True, exist_ok=True)
-        joined = files[0]
-        with joined.open("ab") as whole:
-            for path in files[1:]:
-                with path.open("rb") as file:
-                    file.readline()
-                    shutil.copyfileobj(file, whole)
-                path.unlink()
-        counts = _core.count_rejects(joined)
+        counts = _concatenate(files)
         if target.suffix.lower() in (".parquet", ".pq"):
             _to_parquet(joined, target, sum(counts.values()))
             joined.unlink()
@@ -66,9 +70,26 @@ def _join(files: list[Path], target: Path) -> dict[str, int]:
             with joined.open("rb") as file, replacing(target) as new:
                 shutil.copyfileobj(file, new)
             joined.unlink()
+    return counts
+
+
+def _concatenate(files: list[Path]) -> dict[str, int]:
+    """Appends the other files to the first one, without their headers, and counts its rows."""
+    with files[0].open("ab") as whole:
+        for path in files[1:]:
+            with path.open("rb") as file:
+                file.readline()
+                shutil.copyfileobj(file, whole)
+            path.unlink()
+    return _core.count_rejects(files[0])
+
+
+@contextmanager
+def _writing(target: Path) -> Iterator[None]:
+    try:
+        yield
     except OSError as error:
         raise PublishError(f"{target}: {error.strerror}", code="output.rejects") from None
-    return counts
 
 
 def check_rejects(counts: Mapping[str, int], rejected: Mapping[str, int]) -> None:

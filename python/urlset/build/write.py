@@ -122,7 +122,7 @@ def _as_live(shard: Shard, live: LiveShard) -> Shard:
 
 
 def close_all(inputs: Iterable[list[Feed]]) -> None:
-    """Closes the inputs that were not read; the first error is the one that matters."""
+    """Closes the inputs that were not read; an error here would hide the first one."""
     for feed in chain.from_iterable(inputs):
         with suppress(Error):
             feed.close()

@@ -6,8 +6,8 @@ publication is the same for both: stage the shards, then the manifest, the index
 
 An object store implements it as follows. Shards have content names (``content_named``) and are
 written at once, only if absent; staging is the final place. ``publish`` writes the manifest under a
-name that is derived from the index, then replaces the index only if its version is the one that was
-read. What a lost race leaves behind is not listed.
+name that is derived from the index, then replaces the index only if its version has not
+changed. What a lost race leaves behind is not listed.
 """
 
 from __future__ import annotations
@@ -126,11 +126,11 @@ class Publication(Staging, Protocol):
     def reject_file(self, name: str) -> Path | None:
         """A reject file of a part, as a local file that may be changed; None if it is gone."""
 
-    def rejects_target(self) -> Path:
-        """Where the reject file goes if the user names no path."""
+    def put_rejects(self, file: Path) -> str:
+        """Keeps a local reject file in the state; returns where, for the report."""
 
-    def remove_rejects(self, *, only_special: bool = False) -> None:
-        """Removes the reject file of a previous build, or only a link or pipe in its place."""
+    def remove_rejects(self) -> None:
+        """Removes the reject file of a previous build."""
 
     def put_feed(self, pending: str, file: Path) -> None:
         """Moves a local file to the feeds that wait, durably."""
@@ -161,7 +161,7 @@ class Destination(Protocol):
     def publication(
         self, name: str, sets: Sequence[str] = (), *, job: str | None = None
     ) -> AbstractContextManager[Publication]:
-        """Waits for nobody, completes or removes what killed builds left, and locks.
+        """Locks without waiting, and completes or removes what killed builds left.
 
         Args:
             name: of the set; those of other names in the same destination are left alone.

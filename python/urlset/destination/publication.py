@@ -6,7 +6,7 @@ The protocol, with the previous set live until step 4:
 2. The journal of a killed build (``STATE/publish.json``) is completed; other litter is removed.
 3. Shards and indexes are staged in ``STATE/staging`` on the same filesystem, each fsynced.
 4. The journal, with every move and the new manifest, is written, fsynced and renamed into place:
-   from here on the new set goes live, whoever completes it.
+   from here on the new set goes live, in this build or in the next one.
 5. Shards are renamed over the old ones, then the indexes; the folder is fsynced.
 6. The manifest is renamed into place; files that only the previous set had are removed.
 7. The change feeds in the journal are delivered (:mod:`urlset.build.changes`), and the journal is
@@ -353,15 +353,17 @@ class FolderPublication:
             return path
         return None
 
-    def rejects_target(self) -> Path:
-        """The reject file if the user names no path."""
-        return self.state / REJECTS
+    def put_rejects(self, file: Path) -> str:
+        """Moves a file that :meth:`reject_file` returned to the place of the reject file."""
+        if not self._files.is_file(REJECTS):  # neither a link nor a pipe is replaced
+            self._files.clear(REJECTS)
+        self._files.move(file.name, self._files, REJECTS)
+        return os.fspath(self.state / REJECTS)
 
-    def remove_rejects(self, *, only_special: bool = False) -> None:
-        """Removes the reject file of a previous build; with ``only_special`` a link or a pipe."""
-        if not (only_special and self._files.is_file(REJECTS)):
-            with self.writing(self.rejects_target()):
-                self._files.clear(REJECTS)
+    def remove_rejects(self) -> None:
+        """Removes the reject file of a previous build."""
+        with self.writing(self.state / REJECTS):
+            self._files.clear(REJECTS)
 
     def put_feed(self, pending: str, file: Path) -> None:
         """Moves a file of the staging folder to the feeds that wait."""
