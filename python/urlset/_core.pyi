@@ -7,6 +7,8 @@ from typing import Any, final
 from _typeshed import SupportsWrite
 
 __all__ = [
+    "MAX_BYTES",
+    "MAX_URLS",
     "Progress",
     "Reading",
     "Seen",
@@ -15,10 +17,13 @@ __all__ = [
     "address",
     "build",
     "choose",
+    "column_names",
     "count_rejects",
     "diff_stream",
     "digest",
+    "exceeds_rejects",
     "finding_codes",
+    "limits",
     "look",
     "peek",
     "preview",
@@ -29,6 +34,14 @@ __all__ = [
 ]
 
 __version__: str
+
+# configuration: limits and names that are defined in the core
+MAX_URLS: int
+MAX_BYTES: int
+
+def limits() -> dict[str, tuple[int, int]]: ...
+def column_names() -> dict[str, list[str]]: ...
+def exceeds_rejects(config_json: str, rejected: int, rows: int) -> bool: ...
 
 @final
 class Progress:
