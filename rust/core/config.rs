@@ -309,7 +309,8 @@ const MAX_EXPANDING_BATCH: usize = 64 << 10;
 impl Config {
     /// Parses and checks a configuration.
     pub fn from_json(json: &str) -> Result<Config> {
-        let invalid = |what: String| Error::config("config.invalid", format!("configuration: {what}"));
+        let invalid =
+            |what: String| Error::config("config.invalid", format!("configuration: {what}"));
         let mut config: Config = serde_json::from_str(json).map_err(|e| invalid(e.to_string()))?;
         if let Some(key) = config.unknown.keys().next() {
             return Err(invalid(format!("unknown option {key:?}")));
@@ -348,7 +349,10 @@ impl Config {
         match self.delimiter.as_deref().map(|text| text.chars().count()) {
             Some(n) if n != 1 && self.delimiter_byte().is_none() => Err(Error::config(
                 "config.delimiter",
-                format!("delimiter: {:?} is not one character", self.delimiter.as_deref().unwrap_or("")),
+                format!(
+                    "delimiter: {:?} is not one character",
+                    self.delimiter.as_deref().unwrap_or("")
+                ),
             )),
             Some(_) if self.delimiter_byte().is_none() => limit(format!(
                 "delimiter: {:?} is not an ASCII character that can delimit",

@@ -22,9 +22,9 @@ use urlset_core::build::read::kind::Kind;
 use urlset_core::build::read::parquet::{Parquet, ParquetOptions};
 use urlset_core::build::read::stream::Stream;
 use urlset_core::build::render::loc::absolute;
+use urlset_core::build::render::plan;
 use urlset_core::build::shard::gzip::{Encoder, Libdeflate};
 use urlset_core::build::write::dir::Dir;
-use urlset_core::build::render::plan;
 use urlset_core::config::{Config, LIMITS};
 use urlset_core::flow::cell::{ColumnKind, Columns};
 use urlset_core::thread::start;
@@ -341,6 +341,12 @@ pub fn recognise(
         Kind::Arrow => "arrow",
         Kind::Jsonl => "jsonl",
     })
+}
+
+/// Whether a file with these first bytes contains text that is neither a list of URLs nor a table.
+#[pyfunction]
+pub fn is_prose(head: &[u8], whole: bool, encoding: Option<&str>) -> bool {
+    kind::is_prose(head, whole, encoding)
 }
 
 /// The smallest and the largest value of each option with a limit.
