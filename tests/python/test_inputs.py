@@ -488,7 +488,7 @@ def test_folders_without_endings_of_data(tmp_path: Path, out: Path) -> None:
         (folder / "_SUCCESS").touch()
         (folder / "README").write_text("about")
         assert locs(folder, out) == URLS, name
-    with pytest.raises(InputError, match=r"holds no file of data \(there are README\.md\)"):
+    with pytest.raises(InputError, match=r"contains no file with data \(there are README\.md\)"):
         (tmp_path / "none").mkdir()
         (tmp_path / "none" / "README.md").write_text("x")
         package.build(tmp_path / "none", site=SITE, out=out)
@@ -558,7 +558,7 @@ WRONG: list[tuple[Callable[[], object], str]] = [
     (lambda: 5, "__arrow_c_stream__"),
     (lambda: None, "__arrow_c_stream__"),
     (lambda: [None], "__arrow_c_stream__"),
-    (lambda: iter([]), "gives nothing"),
+    (lambda: iter([]), "is empty"),
 ]
 
 

@@ -16,7 +16,7 @@ from ..destination.outfile import must_be_local
 from ..errors import ConfigError, PublishError
 from ..option_table import find_option, option
 from ..options import COLUMN_NAMES, Options
-from .source import column_names, feeds
+from .source import column_names, open_inputs
 from .source.sample import sample
 
 #: the site for the first preview, without the option
@@ -79,12 +79,12 @@ def preview(path: str, options: Options) -> Preview:
         ConfigError: a column is missing or ambiguous.
         InputError: the input cannot be read.
     """
-    [feed, *_] = feeds([path], options)
+    [input, *_] = open_inputs([path], options)
     config = json.dumps(options.core_json())
     try:
-        seen = json.loads(_core.preview(config, feed.name, feed.format, feed.handle, SAMPLE))
+        seen = json.loads(_core.preview(config, input.name, input.format, input.handle, SAMPLE))
     finally:
-        feed.close()
+        input.close()
     return Preview(
         mapping={chosen["field"]: chosen["from"] for chosen in seen["mapping"]},
         urls=seen["urls"],

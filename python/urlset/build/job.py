@@ -41,7 +41,7 @@ from .changes import deliver_feeds, stage_feed
 from .gzip import encoder
 from .index import Sitemap, render_indexes
 from .names import check_files, check_targets, must_not_be_of_a_set, splits_index, taken, taken_by
-from .source import Feed, Source, feeds, must_not_be_read
+from .source import Input, Source, must_not_be_read, open_inputs
 from .source.objects import refuse_pages
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from ..keywords import BuildKeywords
 
 #: called about ten times a second while rows are read
-OnProgress = Callable[["_core.Progress", list[Feed]], None]
+OnProgress = Callable[["_core.Progress", list[Input]], None]
 
 
 #: 29 of 100 are 29%, though 0.29 * 100 is less than 29 in floating point
@@ -118,7 +118,7 @@ class Build:
         self._started = time.monotonic()
         self._seen = _core.Seen()
         # of each set, those that are not closed yet
-        self._inputs: list[list[Feed]] = []
+        self._inputs: list[list[Input]] = []
         # what the shards are split into: the stem of their names, the host, the shards
         self._groups: list[tuple[str | None, str | None, list[Shard]]] = []
         # where the core writes the rejects of each set, in the order of the sets
@@ -206,7 +206,7 @@ class Build:
         # inputs are looked at first: nothing is created for a name that was mistyped
         inputs = self._inputs
         for table in sets:
-            inputs.append(feeds(table.input, table.options))
+            inputs.append(open_inputs(table.input, table.options))
         skipped = [file for feeds_ in inputs for feed in feeds_ for file in feed.skipped]
         with Publication(out, state, name=name, sets=names) as publication:
             manifest = publication.manifest()
@@ -290,7 +290,7 @@ class Build:
     def _build_set(
         self,
         table: SetTable,
-        inputs: list[Feed],
+        inputs: list[Input],
         publication: Publication,
         live: dict[str, dict[str, Any]],
         on_progress: OnProgress | None,
