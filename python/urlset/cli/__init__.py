@@ -131,7 +131,7 @@ def main(argv: list[str] | None = None) -> None:
     # everything is closed; Python would clean up for 8 ms more, and a signal in that time would
     # change the exit status
     try:
-        if sys.stdout is not None:  # as under >&-
+        if sys.stdout is not None:  # as with >&-
             sys.stdout.flush()
     except BrokenPipeError:
         status = 3

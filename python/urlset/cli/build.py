@@ -169,7 +169,7 @@ def _signals(run: Build, json_path: str | None) -> Iterator[None]:
             click.echo(f"urlset: {run.report.error['message']}", err=True)
             with suppress(PublishError):
                 _write_json(run.report, json_path)
-            if sys.stdout is not None:  # as under >&-
+            if sys.stdout is not None:  # as with >&-
                 sys.stdout.flush()
         finally:
             # does not wait for a source that never returns; the next build cleans up

@@ -1,4 +1,4 @@
-"""The line that tells how far a build has come."""
+"""The progress line of a build."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Line:
-    """Rows, rows a second, shards, and the time left where the size of the input is known."""
+    """Rows, rows per second, shards, and the time left if the size of the input is known."""
 
     def __init__(self) -> None:
         self._bar = Progress(
