@@ -30,7 +30,7 @@ pub struct Finding {
 const STEPS: u64 = 4_000_000;
 /// What it may cost more for each of its bytes on disk. A whole entry of a real sitemap takes at
 /// least three bytes in gzip and at most some forty steps.
-const STEPS_A_BYTE: u64 = 30;
+const STEPS_A_BYTE: u64 = 20;
 /// Steps of a finding.
 const FINDING: u64 = 6;
 /// Steps of a token of XML or of a line of text.
