@@ -146,7 +146,7 @@ def test_options_rendering_columns_and_checks_of_a_new_extension(
     run(package, "build", csv, "--site", SITE, "--out", tmp_path / "text", "--output", "text",
         "--pagemap", "map", status=2)  # fmt: skip
 
-    assert run(package, "verify", out).startswith("ok")
+    assert "0 errors, 0 warnings, 0 notes" in run(package, "verify", out)
     rows = tmp_path / "rows.parquet"
     run(package, "read", out, "--output", rows)
     table = pq.read_table(rows)
@@ -179,6 +179,5 @@ def test_verify_reports_faults_of_a_new_extension(package: Path, tmp_path: Path)
     )
     report = tmp_path / "report.json"
     run(package, "verify", file, "--json", report, status=1)
-    [checked] = json.loads(report.read_text())["files"]
-    codes = [finding["code"] for finding in checked["findings"]]
-    assert codes == ["element.attribute", "pagemap.repeated"]
+    problems = json.loads(report.read_text())["problems"]
+    assert [problem["code"] for problem in problems] == ["element.attribute", "pagemap.repeated"]
