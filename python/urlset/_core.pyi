@@ -7,6 +7,8 @@ from typing import Any, Literal, final
 from _typeshed import SupportsWrite
 
 __all__ = [
+    "MAX_BYTES",
+    "MAX_URLS",
     "Extension",
     "ExtensionOption",
     "Progress",
@@ -17,11 +19,15 @@ __all__ = [
     "address",
     "build",
     "choose",
+    "column_names",
     "count_rejects",
     "diff_stream",
     "digest",
+    "exceeds_rejects",
     "extensions",
     "finding_codes",
+    "is_prose",
+    "limits",
     "look",
     "peek",
     "preview",
@@ -32,6 +38,14 @@ __all__ = [
 ]
 
 __version__: str
+
+# configuration: limits and names that are defined in the core
+MAX_URLS: int
+MAX_BYTES: int
+
+def limits() -> dict[str, tuple[int, int]]: ...
+def column_names() -> dict[str, list[str]]: ...
+def exceeds_rejects(config_json: str, rejected: int, rows: int) -> bool: ...
 
 @final
 class Progress:
@@ -70,6 +84,7 @@ def count_rejects(path: str | PathLike[str]) -> dict[str, int]: ...
 def address(url: str) -> str: ...
 def digest(text: str) -> str: ...
 def look(config_json: str, path: str, format: str, begun: Any = None) -> list[str]: ...
+def is_prose(head: bytes, whole: bool, encoding: str | None) -> bool: ...
 def recognise(head: bytes, whole: bool, encoding: str | None) -> str: ...
 def preview(config_json: str, name: str, format: str, object: Any, most: int) -> str: ...
 

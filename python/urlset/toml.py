@@ -8,7 +8,8 @@ from typing import Any
 
 from .build.names import check_sets
 from .errors import ConfigError
-from .options import Options, check_name, make_options, option_of
+from .option_table import find_option, replaced
+from .options import Options, check_name
 
 
 @dataclass(frozen=True)
@@ -67,14 +68,14 @@ def make_sets(base: Options, tables: list[dict[str, Any]], *, where: str) -> lis
         label = f"{where}: set {given.get('name', number)}"
         inputs = given.pop("input")
         for key in given:
-            spec = option_of(key)
-            if spec is not None and not spec.metadata["per_set"]:
+            one = find_option(Options, key)
+            if one is not None and not one.per_set:
                 raise ConfigError(
                     f"{label}: {key} is an option of the whole build; write it above the sets",
                     code="config.set",
                 )
         # a key that is misspelt is told before one that is missing: "inputs" for "input"
-        options = make_options(base, given, where=label)
+        options = replaced(base, given, where=label)
         if not inputs:
             raise ConfigError(f"{label}: has no input", code="config.set")
         if "name" not in given:

@@ -103,7 +103,7 @@ def test_a_set_without_a_row_is_no_error_while_others_have_some(shop: Path) -> N
     [
         ('name = "pages"', 'name = "Products"', "two sets have one name"),
         ('name = "pages"\n', "", "has no name"),
-        ('name = "pages"', 'name = "../x"', "is not made of"),
+        ('name = "pages"', 'name = "../x"', "contains other characters"),
         ('input = "products.csv"', "", "has no input"),
         ('input = "products.csv"', "input = 5", "input is a path"),
         ('input = "products.csv"', 'input = "none.csv"', "No such file"),

@@ -33,7 +33,7 @@ fn build(name: &str, field: Option<&str>, cells: &[Value], on_bad_field: &str) -
     let config = json!({
         "site": "https://shop.example",
         "on_bad_field": on_bad_field,
-        "mapping": { "pagemap": [[field, "map"]] },
+        "pagemap": [[field, "map"]],
     });
     let config = Config::from_json(&config.to_string()).unwrap();
     let options = CsvOptions {

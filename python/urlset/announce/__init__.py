@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Iterable, Mapping
-    from pathlib import Path
+    from collections.abc import Callable
+    from typing import Unpack
 
+    from ..keywords import AnnounceKeywords
     from .report import AnnounceReport, Outcome, SitemapStatus
     from .session import Session
 
@@ -26,29 +27,10 @@ __all__ = ["AnnounceReport", "Outcome", "SitemapStatus", "announce"]
 def announce(
     target: StrPath,
     *,
-    to: str | Iterable[str] = (),
-    robots: StrPath | None = None,
-    check: bool = False,
-    changes: StrPath | None = None,
-    urls: StrPath | None = None,
-    key_file: StrPath | Mapping[str, StrPath] | None = None,
-    key_location: str | None = None,
-    init_key: bool = False,
-    hosts: str | Iterable[str] = "same",
-    all: bool = False,
-    property: str | Mapping[str, str] | None = None,
-    status: bool = False,
-    yandex_user: str | None = None,
-    endpoint: str | Mapping[str, str] | None = None,
-    sitemap_url: str | None = None,
-    state: StrPath | None = None,
-    timeout: float = 30.0,
-    retries: int = 4,
-    max_wait: float = 900.0,
-    dry_run: bool = False,
     notify: Callable[[str], None] | None = None,
     show: Callable[[str], None] | None = None,
     report: AnnounceReport | None = None,
+    **options: Unpack[AnnounceKeywords],
 ) -> AnnounceReport:
     """Tell search engines of the sitemaps of ``target``, or of the URLs that changed.
 
@@ -58,33 +40,11 @@ def announce(
 
     Args:
         target: the output folder of a build, a sitemap index, or the address of one.
-        to: of ``robots``, ``indexnow``, ``google``, ``bing``, ``yandex``.
-        robots: the robots.txt whose block of ``Sitemap`` lines is brought up to date.
-        check: ask whether the live robots.txt lists all indexes, and write none.
-        changes: the change feed of a build: IndexNow and Bing are told of its URLs.
-        urls: a list of URLs in its place.
-        key_file: where a key is: IndexNow's, or ``{engine: path}``.
-        key_location: address of the IndexNow key file where it is not ``https://HOST/KEY.txt``.
-        init_key: only make an IndexNow key and the file that proves it to the site.
-        hosts: for which hosts the IndexNow key may be used: ``same`` as the target's, ``any``, or
-            a list. Engines fetch the key's file from each host: a foreign host in the data would
-            learn the key.
-        all: send a full set to IndexNow too, as after a move.
-        property: Search Console's ``sc-domain:HOST`` or URL prefix, by default the site's root;
-            or ``{engine: value}`` with Bing's site address or Yandex's host id.
-        status: ask Search Console what became of the sitemaps, and submit nothing.
-        yandex_user: number of the Yandex user; asked for when not given.
-        endpoint: another address of an engine, or ``{engine: address}``: https, or http to this
-            machine.
-        sitemap_url: address of the folder, where no manifest tells it.
-        state: in place of ``TARGET/.urlset``.
-        timeout: seconds for one exchange.
-        retries: of a request that failed.
-        max_wait: seconds that one request may wait because an engine asks for patience.
-        dry_run: send and write nothing, ``show`` the requests.
         notify: is told in one line what is going on.
         show: is given each request of a dry run, keys masked.
         report: is filled and returned; holds what was done so far when an exception is raised.
+        options: those of ``urlset announce --help``, with underscores. ``to`` and ``hosts`` also
+            take lists; ``key_file``, ``property`` and ``endpoint`` also take ``{engine: value}``.
 
     Returns:
         What was accepted by whom; refusals of engines are in it and are not raised.
@@ -97,51 +57,27 @@ def announce(
     import time
     from pathlib import Path
 
-    from ..destination.outfile import must_be_local
-    from .options import Options, endpoints, key_files, properties, read_engines, read_hosts
+    from .options import AnnounceOptions
     from .report import AnnounceReport
     from .secrets import Keyring
     from .session import Session
     from .target import read_target
 
-    for option, place in (("robots", robots), ("state", state)):
-        if place is not None:
-            must_be_local(option, place)
     started = time.monotonic()
     report = AnnounceReport() if report is None else report
-    names = read_engines(to)
-    options = Options(
-        to=names,
-        robots=_path(robots),
-        check=check,
-        changes=_path(changes),
-        urls=_path(urls),
-        key_files=key_files(key_file, names),
-        key_location=key_location,
-        init_key=init_key,
-        hosts=read_hosts(hosts),
-        all=all,
-        properties=properties(property, names),
-        status=status,
-        yandex_user=yandex_user,
-        endpoints=endpoints(endpoint, names),
-        timeout=timeout,
-        retries=retries,
-        max_wait=max_wait,
-        dry_run=dry_run,
-    )
-    options.check_all()
-    report.dry_run = dry_run
+    chosen = AnnounceOptions(**options)  # type: ignore[arg-type] # wider types, converted there
+    chosen.check_all()
+    report.dry_run = chosen.dry_run
     found = read_target(
         target if isinstance(target, str) else Path(target),
-        state=_path(state),
-        sitemap_url=sitemap_url,
+        state=chosen.state,
+        sitemap_url=chosen.sitemap_url,
     )
     with Keyring() as keyring:
-        session = Session(found, options, keyring, notify=notify, show=show, report=report)
+        session = Session(found, chosen, keyring, notify=notify, show=show, report=report)
         with session.stack:
             try:
-                if init_key:
+                if chosen.init_key:
                     from . import indexnow
 
                     indexnow.init_key(session)
@@ -161,12 +97,6 @@ def __getattr__(name: str) -> Any:
 
         return getattr(report, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def _path(value: StrPath | None) -> Path | None:
-    from pathlib import Path
-
-    return None if value is None else Path(value)
 
 
 def _run(session: Session) -> None:

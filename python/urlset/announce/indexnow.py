@@ -19,7 +19,7 @@ from ..wording import count
 from .address import check_page, host_of
 from .http import JSON, Again, Answer, Http, Request, Stopped, retry_after
 from .journal import Journal
-from .options import Options
+from .options import AnnounceOptions
 from .report import Outcome, Result
 from .secrets import find_key
 from .session import Session
@@ -324,7 +324,7 @@ def _report(session: Session, tallies: list[_Tally]) -> None:
         )
 
 
-def _scope(options: Options, target: Target) -> tuple[Callable[[str, str], bool], str]:
+def _scope(options: AnnounceOptions, target: Target) -> tuple[Callable[[str, str], bool], str]:
     """For which URLs the key may be used, and what to say of the others (section 4).
 
     Raises:
@@ -332,7 +332,7 @@ def _scope(options: Options, target: Target) -> tuple[Callable[[str, str], bool]
     """
     own = target.host
     if options.key_location is None:
-        if target.derived and options.hosts == frozenset():
+        if target.derived and options.allowed_hosts == frozenset():
             raise ConfigError(
                 f"only addresses inside of the index tell that the site is {own}: give"
                 " --sitemap-url, for engines will fetch the key from that host",

@@ -12,7 +12,7 @@ from typing import TypeVar
 from ..errors import AnnounceError
 from .address import endpoint
 from .http import Http, Request
-from .options import Options
+from .options import AnnounceOptions
 from .report import AnnounceReport, Outcome, Result
 from .secrets import Keyring
 from .target import Target
@@ -31,7 +31,7 @@ class Session:
     def __init__(
         self,
         target: Target,
-        options: Options,
+        options: AnnounceOptions,
         keyring: Keyring,
         *,
         notify: Callable[[str], None] | None,

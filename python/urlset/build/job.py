@@ -9,7 +9,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, fields, replace
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
@@ -23,7 +23,8 @@ from ..destination.outfile import check_writable, must_be_local
 from ..destination.publish import LIVE, Publication
 from ..destination.state import DEFAULT_NAME, REJECTS, VERSION, check_state_name, files_of
 from ..errors import DataError, Error, PublishError, RejectLimitError
-from ..options import Options, make_options, parse_percent
+from ..option_table import options_of, replaced
+from ..options import Options, parse_percent
 from ..report import (
     Report,
     Shard,
@@ -46,7 +47,7 @@ from .source.objects import refuse_pages
 if TYPE_CHECKING:
     from typing import Unpack
 
-    from ..options import BuildOptions
+    from ..keywords import BuildKeywords
 
 #: called about ten times a second while rows are read
 OnProgress = Callable[["_core.Progress", list[Feed]], None]
@@ -63,7 +64,7 @@ def build(
     out: str | os.PathLike[str] | None = None,
     config: str | os.PathLike[str] | None = None,
     on_progress: OnProgress | None = None,
-    **options: Unpack[BuildOptions],
+    **options: Unpack[BuildKeywords],
 ) -> Report:
     """Build sitemaps and their index, and publish them to a folder.
 
@@ -180,9 +181,9 @@ class Build:
             ):
                 must_not_be_of_a_set(name, target, out, state)
         if data:
-            options = make_options(options, data, where=where)
+            options = replaced(options, data, where=where)
         given = {key: value for key, value in given.items() if value is not None}
-        options = make_options(options, given, where="options").checked()
+        options = replaced(options, given, where="options").checked()
         if tables and not sources:
             sets = make_sets(options, tables, where=where)
             self._tables = True
@@ -376,10 +377,8 @@ class Build:
     def _check(self, options: Options, manifest: dict[str, Any] | None) -> None:
         """What the data must fulfil before anything is published."""
         report = self.report
-        limit = options.max_rejects_json()
-        share = limit.get("share")
-        most = limit["count"] if share is None else share * report.rows * (1 + ROUNDING)
-        if report.rejected > most:
+        config = json.dumps(options.core_json())
+        if _core.exceeds_rejects(config, report.rejected, report.rows):
             codes = ", ".join(f"{code} {n}" for code, n in report.rejects["by_code"].items())
             raise RejectLimitError(
                 f"{report.rejected:,} of {count(report.rows, 'row')} rejected, more than"
@@ -637,9 +636,9 @@ def _fingerprint(sets: list[SetTable]) -> str:
     texts = []
     for table in sets:
         values = {
-            spec.name: getattr(table.options, spec.name)
-            for spec in fields(Options)
-            if spec.name not in idle
+            one.name: getattr(table.options, one.name)
+            for one in options_of(Options)
+            if one.name not in idle
         }
         texts.append(json.dumps(values, sort_keys=True, default=str))
     return _core.digest("\n".join(texts))

@@ -6,15 +6,19 @@ import os
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .. import _core
 from ..errors import ConfigError
+from .options import MEMORY, DiffOptions
 from .read import must_be_whole, thread_count
 from .rows import Rows, write
 from .targets import Found, Item, find
 
-MEMORY = 256 << 20
+if TYPE_CHECKING:
+    from typing import Unpack
+
+    from ..keywords import DiffKeywords
 
 
 @dataclass(frozen=True)
@@ -44,13 +48,7 @@ class Changes(Rows):
 
 
 def diff(
-    old: str | os.PathLike[str],
-    new: str | os.PathLike[str],
-    *,
-    lenient: bool = False,
-    memory: int = MEMORY,
-    threads: int | None = None,
-    allow_private: bool = False,
+    old: str | os.PathLike[str], new: str | os.PathLike[str], **options: Unpack[DiffKeywords]
 ) -> Changes:
     """Compare two sets of sitemaps of any producer: files, indexes, folders or URLs.
 
@@ -61,10 +59,7 @@ def diff(
 
     Args:
         old, new: what was, and what is.
-        lenient: leave out what cannot be read instead of failing.
-        memory: bytes for entries; above that they go to disk.
-        threads: 1 or more; as many as there are cores by default.
-        allow_private: fetch from private addresses, too.
+        options: those of ``urlset diff --help``, with underscores; ``memory`` in bytes.
 
     Returns:
         Rows with the columns ``change`` (added, changed, removed), ``loc``, ``lastmod``,
@@ -73,14 +68,21 @@ def diff(
     Raises:
         InputError: one of them does not exist, holds no sitemap, or is damaged.
     """
+    chosen = DiffOptions(**options)
     stack = ExitStack()
     try:
         sides = []
         for target in (old, new):
-            found = stack.enter_context(find(target, allow_private=allow_private))
-            must_be_whole(found, lenient)
+            found = stack.enter_context(find(target, allow_private=chosen.allow_private))
+            must_be_whole(found, chosen.lenient)
             sides.append(shards_of(found))
-        return compare(*sides, lenient=lenient, memory=memory, threads=threads, stack=stack)
+        return compare(
+            *sides,
+            lenient=chosen.lenient,
+            memory=chosen.memory,
+            threads=chosen.threads,
+            stack=stack,
+        )
     except BaseException:
         stack.close()
         raise

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import os
 from contextlib import ExitStack
+from typing import TYPE_CHECKING
 
 from .. import _core
 from ..errors import ConfigError, InputError
+from .options import ReadOptions
 from .rows import Rows
 from .targets import Found, find
 
+if TYPE_CHECKING:
+    from typing import Unpack
 
-def read(
-    target: str | os.PathLike[str],
-    *,
-    lenient: bool = False,
-    threads: int | None = None,
-    allow_private: bool = False,
-) -> Rows:
+    from ..keywords import ReadKeywords
+
+
+def read(target: str | os.PathLike[str], **options: Unpack[ReadKeywords]) -> Rows:
     """Read a sitemap, an index with all it lists, a folder, or an http(s) URL.
 
     The columns, in the order of the files and their entries:
@@ -38,10 +39,8 @@ def read(
 
     Args:
         target: a file, a folder or a URL; any producer's, plain or gzip, XML or text.
-        lenient: leave out what cannot be read (damaged files, entries without loc) instead of
-            failing at the first of it.
-        threads: 1 or more; as many as there are cores by default.
-        allow_private: fetch from private addresses, too.
+        options: those of ``urlset read --help``, with underscores. Without ``lenient`` the first
+            damaged file or entry without loc is an error.
 
     Returns:
         Rows that can be read any number of times, each time from the files: ``read_all()`` for a
@@ -51,13 +50,14 @@ def read(
         InputError: the target does not exist or holds no sitemap; while reading, also damage
             with the codes of docs/verify.md, such as ``xml.truncated``.
     """
+    chosen = ReadOptions(**options)
     stack = ExitStack()
     try:
-        found = stack.enter_context(find(target, allow_private=allow_private))
-        must_be_whole(found, lenient)
+        found = stack.enter_context(find(target, allow_private=chosen.allow_private))
+        must_be_whole(found, chosen.lenient)
         files = [(item.path, item.name) for item in found.items]
-        count = thread_count(threads)
-        return Rows(_core.read_stream(files, count, lenient, stack), stack, count)
+        count = thread_count(chosen.threads)
+        return Rows(_core.read_stream(files, count, chosen.lenient, stack), stack, count)
     except BaseException:
         stack.close()
         raise

@@ -7,13 +7,18 @@ import os
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .. import _core
 from ..errors import ConfigError, Error, InputError, PublishError
+from .options import MEMORY, VerifyOptions
 from .targets import Found, Item, Rules, find
 
-MEMORY = 256 << 20
+if TYPE_CHECKING:
+    from typing import Unpack
+
+    from ..keywords import VerifyKeywords
+
 _RANK = {"error": 0, "warning": 1, "note": 2}
 
 
@@ -86,56 +91,40 @@ class Report:
         return {"version": _core.__version__, **totals, **asdict(self)}
 
 
-def verify(
-    target: str | os.PathLike[str],
-    *,
-    strict: bool = False,
-    duplicates: bool = True,
-    reciprocity: bool = False,
-    memory: int = MEMORY,
-    threads: int | None = None,
-    most: int = 100,
-    hosts: str | Sequence[str] | None = None,
-    allow_private: bool = False,
-) -> Report:
+def verify(target: str | os.PathLike[str], **options: Unpack[VerifyKeywords]) -> Report:
     """Check a sitemap, an index with all it lists, a folder of them, or an http(s) URL.
 
     Args:
         target: a file, a folder or a URL; any producer's, plain or gzip, XML or text.
-        strict: warnings count as errors in ``report.ok``.
-        duplicates: look for URLs listed twice, within and across files.
-        reciprocity: look for alternates (hreflang) that are not linked back.
-        memory: bytes for the hashes of all URLs; above that they go to disk.
-        threads: 1 or more; as many as there are cores by default.
-        most: list so many findings of each code and file; all are counted.
-        hosts: which hosts URLs may have beside that of their file: ``"same"`` (none), ``"any"``,
-            or hosts as a list or separated by commas, each ``host`` or ``host:port``. By default
-            what the manifest of a build says, else ``"same"``.
-        allow_private: fetch from private addresses, too.
+        options: those of ``urlset verify --help``, with underscores; ``duplicates=False`` for
+            ``--no-duplicates``, ``memory`` in bytes, ``hosts`` also as a list. ``strict`` changes
+            ``ok`` in the report.
 
     Raises:
         InputError: the target does not exist, or holds no sitemap.
         ConfigError: an option is out of range.
     """
     start = time.monotonic()
+    chosen = VerifyOptions(**options)
+    memory, most, threads, hosts = chosen.memory, chosen.most, chosen.threads, chosen.hosts
     if memory < 1 << 20 or most < 1 or (threads is not None and threads < 1):
         raise ConfigError(
             "memory must be at least 1 MiB, most and threads at least 1", code="verify.options"
         )
     allowed = None if hosts is None else host_list(hosts)
-    with find(target, allow_private=allow_private) as found:
+    with find(target, allow_private=chosen.allow_private) as found:
         if hosts is not None:
             for rules in found.rules:
                 rules.hosts = allowed
         report = verify_found(
             found,
-            duplicates=duplicates,
-            reciprocity=reciprocity,
+            duplicates=chosen.duplicates,
+            reciprocity=chosen.reciprocity,
             memory=memory,
             threads=threads,
             most=most,
         )
-    if strict:
+    if chosen.strict:
         report.ok = report.ok and not report.total("warning")
     report.seconds = round(time.monotonic() - start, 3)
     return report

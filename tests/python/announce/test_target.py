@@ -340,7 +340,7 @@ def test_two_checks_agree(url):
     [
         ({}, "announce.options", "--to"),
         ({"to": "yahoo"}, "announce.engine", "--to bing"),
-        ({"to": "ping"}, "announce.engine", "dead"),
+        ({"to": "ping"}, "announce.engine", "gone"),
         ({"to": "altavista"}, "announce.engine", "choose from robots"),
         ({"to": "indexnow"}, "announce.options", "--changes"),
         ({"to": "indexnow", "changes": "a", "urls": "b"}, "announce.options", "one of them"),

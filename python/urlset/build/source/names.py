@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from pathlib import Path
 
 from ... import _core
-from ...errors import InputError
+from ...errors import ConfigError, InputError
 from ...options import Options
 
 CSV_ENDINGS = (".csv", ".tsv", ".tab", ".txt", ".psv")
@@ -138,6 +139,10 @@ def data_files(folder: Path, options: Options) -> tuple[list[str], list[str]]:
             elif (folder / here / name).is_file():
                 files.append(here / name)
     files.sort()
+    if options.format in (None, "csv"):
+        texts = {file for file in files if is_text_list(file.name)}
+        files = [one for one in files if one not in texts or not _is_prose(folder / one, options)]
+        skipped += [str(file) for file in sorted(texts.difference(files))]
     named = [file for file in files if by_ending(file.name) and not ABOUT.fullmatch(file.name)]
     if options.format is not None or not named:
         data = [file for file in files if _may_be_data(folder / file, options)]
@@ -145,6 +150,21 @@ def data_files(folder: Path, options: Options) -> tuple[list[str], list[str]]:
         data = named
     skipped += [str(file) for file in sorted(set(files) - set(data))]
     return [str(folder / file) for file in data], sorted(skipped)
+
+
+def _is_prose(file: Path, options: Options) -> bool:
+    """Whether a text file lacks the column of a build and contains neither URLs nor a table."""
+    config = json.dumps(options.core_json())
+    try:
+        columns = _core.look(config, str(file), "csv")
+        _core.choose(config, columns, "t" * len(columns))
+    except ConfigError as error:
+        return error.code == "column.missing" and _core.is_prose(
+            *head_of(str(file)), options.encoding
+        )
+    except InputError:  # the build reports it
+        pass
+    return False
 
 
 def _may_be_data(file: Path, options: Options) -> bool:

@@ -11,7 +11,7 @@ use crate::build::duplicates::variants::Variants;
 use crate::build::pipeline::csv::{End, fault_error, render_csv};
 use crate::build::pipeline::dispatch::{Dispatch, PATIENCE};
 use crate::build::pipeline::doubts::{Same, note_doubts};
-use crate::build::pipeline::fates::{check_fates, check_rejects, over_share, too_many};
+use crate::build::pipeline::fates::{check_fates, check_rejects, too_many};
 use crate::build::pipeline::gate::Gate;
 use crate::build::pipeline::{Event, Input, Part, Progress};
 use crate::build::read::block::Block;
@@ -183,7 +183,7 @@ impl Collector<'_> {
             self.rejects.write(&input.name, row, reject)?;
         }
         if let MaxRejects::Count(most) = self.config.max_rejects
-            && outcome.rejected > most
+            && self.config.max_rejects.is_exceeded(outcome.rejected, outcome.rows)
         {
             return Err(too_many(outcome, format!("{most}"), self.rejects.first()));
         }
@@ -270,7 +270,7 @@ impl Collector<'_> {
         check_fates(&outcome)?;
         note_doubts(&mut outcome, &self.variants, &self.lastmod);
         if let MaxRejects::Share(most) = self.config.max_rejects
-            && over_share(outcome.rejected, outcome.rows, most)
+            && self.config.max_rejects.is_exceeded(outcome.rejected, outcome.rows)
         {
             // 29% is 28.999999999999996 when it comes back from 0.29
             let percent = (most * 1e8).round() / 1e6;

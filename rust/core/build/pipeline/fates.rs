@@ -3,12 +3,6 @@
 use crate::error::{Error, Kind, Result};
 use crate::flow::outcome::{Outcome, RunError};
 
-/// Whether `part` of `whole` is more than a share; 29 of 100 are not more than 0.29, though in
-/// floating point 0.29 * 100 is less than 29.
-pub(crate) fn over_share(part: u64, whole: u64, share: f64) -> bool {
-    part as f64 > share * whole as f64 * (1.0 + 1e-12)
-}
-
 /// Every row has one fate, and every URL is in a shard.
 pub(crate) fn check_fates(outcome: &Outcome) -> Result<()> {
     let fates = outcome.urls + outcome.rejected + outcome.filtered + outcome.duplicates;
