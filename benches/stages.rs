@@ -6,19 +6,21 @@ use std::hint::black_box;
 use std::sync::Arc;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use urlset_core::build::duplicates::seen::Seen;
 use urlset_core::build::pipeline::{Progress, run};
 use urlset_core::build::read::csv::{Csv, CsvOptions, CsvRow};
 use urlset_core::build::read::scan::{Format, NO_SLOT, Scanner, Span};
 use urlset_core::build::render::plan::Plan;
 use urlset_core::build::render::row::{Renderer, Rules};
-use urlset_core::build::shard::gzip::{Encoder, Libdeflate};
-use urlset_core::build::shard::packer::{Limits, Packer, Piece, Shard};
-use urlset_core::build::unique::Seen;
+use urlset_core::build::shard::packer::{Limits, Packer};
 use urlset_core::build::write::Sink;
+use urlset_core::build::write::gzip::{Encoder, Libdeflate};
 use urlset_core::config::Config;
 use urlset_core::flow::cell::{ColumnKind, Columns};
-use urlset_core::flow::chunk::{Chunk, Pool};
+use urlset_core::flow::chunk::Chunk;
 use urlset_core::flow::outcome::ShardEntry;
+use urlset_core::flow::pool::Pool;
+use urlset_core::flow::shard::{Piece, Shard};
 use urlset_core::simd::csv_masks;
 
 const ROWS: usize = 50_000;

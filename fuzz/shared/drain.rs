@@ -3,7 +3,8 @@
 use std::hint::black_box;
 
 use urlset_core::build::read::{Batch, Source};
-use urlset_core::flow::cell::{Cell, Row};
+use urlset_core::flow::cell::Cell;
+use urlset_core::flow::row::Row;
 use urlset_core::flow::value::Value;
 
 /// Rows after which it is enough: a few bytes may say a billion nulls.
@@ -42,9 +43,9 @@ fn cell(cell: Cell<'_>) {
 fn value(found: Value<'_>, depth: usize) {
     match found {
         Value::Cell(found) => cell(found),
-        Value::Arrow(part) if depth < 5 => {
-            part.items(|item| value(item, depth + 1));
-            part.fields(|key, item| {
+        Value::Nested(..) if depth < 5 => {
+            found.items(|item| value(item, depth + 1));
+            found.fields(|key, item| {
                 cell(key);
                 value(item, depth + 1);
             });

@@ -2,13 +2,15 @@
 
 from collections.abc import Callable, Sequence
 from os import PathLike
-from typing import Any, final
+from typing import Any, Literal, final
 
 from _typeshed import SupportsWrite
 
 __all__ = [
     "MAX_BYTES",
     "MAX_URLS",
+    "Extension",
+    "ExtensionOption",
     "Progress",
     "Reading",
     "Seen",
@@ -22,6 +24,7 @@ __all__ = [
     "diff_stream",
     "digest",
     "exceeds_rejects",
+    "extensions",
     "finding_codes",
     "is_prose",
     "limits",
@@ -84,6 +87,41 @@ def look(config_json: str, path: str, format: str, begun: Any = None) -> list[st
 def is_prose(head: bytes, whole: bool, encoding: str | None) -> bool: ...
 def recognise(head: bytes, whole: bool, encoding: str | None) -> str: ...
 def preview(config_json: str, name: str, format: str, object: Any, most: int) -> str: ...
+
+@final
+class ExtensionOption:
+    """An option of ``build`` that belongs to an extension.
+
+    ``kind`` is ``columns`` (a list), ``pairs`` (a list of ``KEY=COLUMN``), ``column``, ``text``,
+    ``flag``, or ``age`` (``keep``, ``omit`` or ``drop`` old values). Only the options of the first
+    three kinds name columns; a text sitemap cannot have them.
+    """
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def kind(self) -> Literal["columns", "pairs", "column", "text", "flag", "age"]: ...
+    @property
+    def metavar(self) -> str | None: ...
+    @property
+    def help(self) -> str: ...
+
+@final
+class Extension:
+    """An extension of the sitemap format, as its descriptor in the core describes it."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def prefix(self) -> str: ...
+    @property
+    def options(self) -> list[ExtensionOption]: ...
+    @property
+    def warnings(self) -> list[tuple[str, str]]: ...
+    @property
+    def column_words(self) -> list[str]: ...
+
+def extensions() -> list[Extension]: ...
 
 # reading back: verify, read, diff
 def verify_files(

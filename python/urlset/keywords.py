@@ -31,7 +31,7 @@ class BuildKeywords(TypedDict, total=False):
     image: Sequence[str]
     """Column of images: a URL, a JSON list, or a list column (repeatable)."""
     image_separator: str | None
-    """What stands between the images of a cell [nothing: a cell is one URL or a JSON list]."""
+    """The separator of the images in a cell [none: a cell is one URL or a JSON list]."""
     alternate: Sequence[str] | Mapping[str, str]
     """Another language of the page: 'de=COL'; without a language a column of maps or lists of
     structs (repeatable).
@@ -39,17 +39,19 @@ class BuildKeywords(TypedDict, total=False):
     lang: str | None
     """Language of loc: puts it into its own list of alternates."""
     x_default: str | None
-    """Language whose pages are for all others too."""
+    """Language whose pages also serve all other languages."""
     alternate_rows: bool
     """Write each alternate as a URL of its own."""
     alternate_group: str | None
-    """Column whose value the languages of one page share; their rows stand together."""
+    """Column whose value the languages of one page share; their rows must be adjacent."""
     lang_column: str | None
     """Column of each row's language, for --alternate-group."""
     video: Sequence[str] | Mapping[str, str]
     """Video: 'TAG=COL' or 'TAG==constant' for each tag, or a column of structs (repeatable)."""
     news: Sequence[str] | Mapping[str, str]
-    """News: name, language, publication_date, title, as for --video (repeatable)."""
+    """News: name, language, publication_date, title, each as TAG=COL, or a column of structs
+    (repeatable).
+    """
     news_old: str
     """What to do with articles older than two days: keep them, omit the news, or drop the row."""
     timezone: str | None

@@ -11,7 +11,7 @@ import os
 import re
 import time
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from . import _core
@@ -26,6 +26,8 @@ COLUMN_NAMES = _core.column_names()
 MAX_SITEMAPS = 50_000
 #: the largest number of rows that the core counts to
 MAX_COUNT = (1 << 63) - 1
+
+Table = TypeVar("Table")
 
 
 @dataclass(frozen=True)
@@ -48,7 +50,40 @@ PRESETS = {
 }
 
 
+#: the type and the default of an option of an extension, by its kind
+_KINDS: dict[str, tuple[str, Any]] = {
+    "columns": ("tuple[str, ...]", ()),
+    "pairs": ("tuple[str, ...]", ()),
+    "column": ("str | None", None),
+    "text": ("str | None", None),
+    "flag": ("bool", False),
+    "age": ("str", "keep"),
+}
+#: the options of all extensions, as their descriptors in the core list them
+EXTENSION_OPTIONS = [spec for extension in _core.extensions() for spec in extension.options]
+
+
+def _with_extensions(table: type[Table]) -> type[Table]:
+    """Adds the options of the extensions to a table, behind ``priority``."""
+    annotations: dict[str, str] = {}
+    for name, annotation in table.__annotations__.items():
+        annotations[name] = annotation
+        if name != "priority":
+            continue
+        for spec in EXTENSION_OPTIONS:
+            annotations[spec.name], default = _KINDS[spec.kind]
+            added = option(
+                default, "Extensions", spec.help, metavar=spec.metavar,
+                choices=("keep", "omit", "drop") if spec.kind == "age" else None,
+                per_set=True, pairs=spec.kind == "pairs",
+            )  # fmt: skip
+            setattr(table, spec.name, added)
+    table.__annotations__ = annotations
+    return table
+
+
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)  # half the time at start-up
+@_with_extensions
 class Options:
     """The options of a build, as a user writes them; :meth:`checked` checks them."""
 
@@ -90,49 +125,6 @@ class Options:
     priority: str | None = option(
         None, "Mapping", "Column, or a constant: =0.5.", metavar="COL", per_set=True
     )
-    image: tuple[str, ...] = option(
-        (), "Extensions", "Column of images: a URL, a JSON list, or a list column (repeatable).",
-        metavar="COL", per_set=True,
-    )  # fmt: skip
-    image_separator: str | None = option(
-        None, "Extensions", "What stands between the images of a cell [nothing: a cell is one URL"
-        " or a JSON list].", metavar="TEXT", per_set=True,
-    )  # fmt: skip
-    alternate: tuple[str, ...] = option(
-        (), "Extensions", "Another language of the page: 'de=COL'; without a language a column of"
-        " maps or lists of structs (repeatable).", metavar="LANG=COL", per_set=True, pairs=True,
-    )  # fmt: skip
-    lang: str | None = option(
-        None, "Extensions", "Language of loc: puts it into its own list of alternates.",
-        metavar="CODE", per_set=True,
-    )  # fmt: skip
-    x_default: str | None = option(
-        None, "Extensions", "Language whose pages are for all others too.", metavar="CODE",
-        per_set=True,
-    )  # fmt: skip
-    alternate_rows: bool = option(
-        False, "Extensions", "Write each alternate as a URL of its own.", per_set=True
-    )
-    alternate_group: str | None = option(
-        None, "Extensions", "Column whose value the languages of one page share; their rows stand"
-        " together.", metavar="COL", per_set=True,
-    )  # fmt: skip
-    lang_column: str | None = option(
-        None, "Extensions", "Column of each row's language, for --alternate-group.",
-        metavar="COL", per_set=True,
-    )  # fmt: skip
-    video: tuple[str, ...] = option(
-        (), "Extensions", "Video: 'TAG=COL' or 'TAG==constant' for each tag, or a column of structs"
-        " (repeatable).", metavar="TAG=COL", per_set=True, pairs=True,
-    )  # fmt: skip
-    news: tuple[str, ...] = option(
-        (), "Extensions", "News: name, language, publication_date, title, as for --video"
-        " (repeatable).", metavar="TAG=COL", per_set=True, pairs=True,
-    )  # fmt: skip
-    news_old: str = option(
-        "keep", "Extensions", "What to do with articles older than two days: keep them, omit the"
-        " news, or drop the row.", choices=("keep", "omit", "drop"), per_set=True,
-    )  # fmt: skip
     timezone: str | None = option(
         None, "Mapping", "Time zone of times without one [UTC].", metavar="ZONE", per_set=True
     )
@@ -301,10 +293,11 @@ class Options:
         """A text sitemap contains URLs only."""
         if self.output != "text":
             return
-        for name in ("image", "alternate", "alternate_group", "video", "news"):
-            if getattr(self, name):
+        for spec in EXTENSION_OPTIONS:
+            if spec.kind in ("columns", "pairs", "column") and getattr(self, spec.name):
                 raise ConfigError(
-                    f"{name}: a text sitemap contains URLs only; omit the option, or write XML",
+                    f"{spec.name}: a text sitemap contains URLs only; omit the option, or write"
+                    " XML",
                     code="config.text",
                 )
 
@@ -390,6 +383,10 @@ class Options:
             filters.append({"column": column.strip(), "value": value.strip(), "negate": negate})
         return filters
 
+    def _needs_now(self) -> bool:
+        ages = (spec.name for spec in EXTENSION_OPTIONS if spec.kind == "age")
+        return any(getattr(self, name) != "keep" for name in ages)
+
     def core_json(self) -> dict[str, Any]:
         """The configuration of the core: its options by their names, and what follows from them."""
         values: dict[str, Any] = {}
@@ -403,7 +400,7 @@ class Options:
             "max_loc": self.preset.max_loc,
             "max_rejects": self.max_rejects_json(),
             "where": self.filters_json(),
-            "now": int(time.time()) if self.news_old != "keep" else 0,
+            "now": int(time.time()) if self._needs_now() else 0,
         }
 
 

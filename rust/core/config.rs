@@ -8,6 +8,8 @@ use std::ops::RangeInclusive;
 use serde::Deserialize;
 
 use crate::error::{Error, Result};
+use crate::sitemap::extension;
+use crate::sitemap::extension::descriptor::{Extension, Mapping as Mapped, OptionSpec};
 
 /// Maximum number of URLs in one sitemap file (docs/protocol.md).
 pub const MAX_URLS: u32 = 50_000;
@@ -95,10 +97,6 @@ pub struct Config {
     /// Bytes of CSV, or rows of Arrow times 256, that a thread renders at once. For tests: the
     /// output does not depend on it.
     pub batch_bytes: usize,
-    /// Keys that are not an option; [`Config::from_json`] refuses them. `deny_unknown_fields` does
-    /// not work with `flatten`.
-    #[serde(flatten)]
-    unknown: BTreeMap<String, serde::de::IgnoredAny>,
 }
 
 impl Default for Config {
@@ -133,7 +131,6 @@ impl Default for Config {
             max_cell: 1 << 20,
             threads: None,
             batch_bytes: 1 << 20,
-            unknown: BTreeMap::new(),
         }
     }
 }
@@ -169,26 +166,70 @@ pub struct Mapping {
     pub x_default: Option<String>,
     /// Each alternate becomes a `<url>` of its own.
     pub alternate_rows: bool,
-    /// Tags of a video and where each comes from; without a tag a column of structs or lists.
-    pub video: Vec<(Option<String>, String)>,
-    /// Tags of news and where each comes from; without a tag a column of structs.
-    pub news: Vec<(Option<String>, String)>,
-    /// What to do with articles older than two days.
-    pub news_old: NewsOld,
-    /// Seconds since 1970 that count as now for `news_old`.
+    /// The options of the extensions that are mapped field by field, by their names. Other keys are
+    /// here too, and [`Config::from_json`] refuses them: `deny_unknown_fields` does not work with
+    /// `flatten`.
+    #[serde(flatten)]
+    pub extensions: BTreeMap<String, ExtensionOption>,
+    /// Seconds since 1970 that count as now for the age of blocks.
     pub now: i64,
 }
 
-/// What to do with articles older than the two days that Google News takes.
+impl Mapping {
+    /// The fields of an extension and where each comes from; without a field a column of structs.
+    pub fn fields(&self, extension: &Extension) -> &[(Option<String>, String)] {
+        match self.extensions.get(extension.name) {
+            Some(ExtensionOption::Fields(fields)) => fields,
+            _ => &[],
+        }
+    }
+
+    /// A key that is not an option, or has a value of another type.
+    fn unknown_option(&self) -> Option<&str> {
+        let is_option = |name: &str| {
+            let mut mapped = extension::ALL
+                .iter()
+                .filter(|extension| matches!(extension.mapping, Mapped::Fields(_)));
+            mapped.any(|extension| extension.options.iter().any(|option| option.name == name))
+        };
+        let unknown = |(name, value): &(&String, &ExtensionOption)| {
+            matches!(value, ExtensionOption::Unknown(_)) || !is_option(name)
+        };
+        self.extensions.iter().find(unknown).map(|(name, _)| name.as_str())
+    }
+
+    /// What happens to old blocks of an extension.
+    pub fn old_policy(&self, extension: &Extension) -> OldPolicy {
+        let given = |option: &OptionSpec| match self.extensions.get(option.name) {
+            Some(ExtensionOption::Old(policy)) => Some(*policy),
+            _ => None,
+        };
+        extension.options.iter().find_map(given).unwrap_or_default()
+    }
+}
+
+/// An option of an extension that is mapped field by field.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(untagged)]
+pub enum ExtensionOption {
+    /// Fields and where each comes from; without a field a column of structs.
+    Fields(Vec<(Option<String>, String)>),
+    /// What happens to old blocks.
+    Old(OldPolicy),
+    /// A value of another type.
+    Unknown(serde::de::IgnoredAny),
+}
+
+/// What happens to blocks that crawlers ignore because of their age.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum NewsOld {
-    /// Write them.
+pub enum OldPolicy {
+    /// They are written.
     #[default]
     Keep,
-    /// Write the URL without its news.
+    /// The URL is written without them.
     Omit,
-    /// Leave the row out.
+    /// The row is left out.
     Drop,
 }
 
@@ -312,7 +353,7 @@ impl Config {
         let invalid =
             |what: String| Error::config("config.invalid", format!("configuration: {what}"));
         let mut config: Config = serde_json::from_str(json).map_err(|e| invalid(e.to_string()))?;
-        if let Some(key) = config.unknown.keys().next() {
+        if let Some(key) = config.mapping.unknown_option() {
             return Err(invalid(format!("unknown option {key:?}")));
         }
         config.check()?;

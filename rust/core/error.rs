@@ -42,26 +42,17 @@ pub struct Error {
     pub message: String,
     /// Where it happened.
     pub position: Position,
-    /// What became of the rows until then, where it is the rows that are to blame.
-    pub outcome: Option<Box<crate::flow::outcome::Outcome>>,
     /// The error of the operating system or of a library behind it.
     pub source: Option<Box<dyn std::error::Error + Send + Sync>>,
 }
 
 /// The result of everything that can fail in the core.
-pub type Result<T> = std::result::Result<T, Error>;
+pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {
     /// An error of the given kind and code, without a position.
     pub fn new(kind: Kind, code: &'static str, message: impl Into<String>) -> Error {
-        Error {
-            kind,
-            code,
-            message: message.into(),
-            position: Position::default(),
-            outcome: None,
-            source: None,
-        }
+        Error { kind, code, message: message.into(), position: Position::default(), source: None }
     }
 
     /// Wrong configuration.
@@ -78,6 +69,16 @@ impl Error {
     pub fn output(code: &'static str, path: &std::path::Path, source: io::Error) -> Error {
         let message = format!("{}: {}", path.display(), plain(&source));
         Error { source: Some(Box::new(source)), ..Error::new(Kind::Output, code, message) }
+    }
+
+    /// A file of the output that cannot be written; a full disk has a code of its own.
+    pub fn unwritable(path: &std::path::Path, source: io::Error) -> Error {
+        if source.kind() == io::ErrorKind::StorageFull {
+            let mut full = Error::output("output.disk_full", path, source);
+            full.message.push_str("; what was live still is: free some room and run again");
+            return full;
+        }
+        Error::output("output.unwritable", path, source)
     }
 
     /// A thread of ours is gone that should be there.

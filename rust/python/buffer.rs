@@ -8,8 +8,8 @@ use pyo3::ffi;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
-use urlset_core::build::shard::gzip::{Blocks, Encoder, Output};
-use urlset_core::build::shard::packer::Piece;
+use urlset_core::build::write::gzip::{Blocks, Encoder, Output};
+use urlset_core::flow::shard::Piece;
 use urlset_core::{Error, Kind, Result};
 
 /// The bytes of a piece, lent to Python. To hand over a copy would hold the GIL for longer than

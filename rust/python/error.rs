@@ -3,11 +3,23 @@
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use urlset_core::flow::outcome::RunError;
 use urlset_core::{Error, Kind};
 
 /// The exception that an error of the core is in Python.
 pub fn exception(py: Python<'_>, error: &Error) -> PyErr {
     build(py, error).unwrap_or_else(|failed| failed)
+}
+
+/// The exception for a failed run, with the accounts of the rows as JSON in `outcome` where they are
+/// known.
+pub fn run_exception(py: Python<'_>, failed: &RunError) -> PyErr {
+    let exception = exception(py, &failed.error);
+    let outcome = failed.outcome.as_deref().and_then(|o| serde_json::to_string(o).ok());
+    match outcome.map_or(Ok(()), |outcome| exception.value(py).setattr("outcome", outcome)) {
+        Ok(()) => exception,
+        Err(failed) => failed,
+    }
 }
 
 fn build(py: Python<'_>, error: &Error) -> PyResult<PyErr> {
@@ -28,8 +40,5 @@ fn build(py: Python<'_>, error: &Error) -> PyResult<PyErr> {
     }
     let class = py.import("urlset.errors")?.getattr(class)?;
     let exception = class.call((error.to_string(),), Some(&named))?;
-    if let Some(outcome) = error.outcome.as_deref().and_then(|o| serde_json::to_string(o).ok()) {
-        exception.setattr("outcome", outcome)?;
-    }
     Ok(PyErr::from_value(exception))
 }

@@ -2,6 +2,7 @@
 
 mod buffer;
 mod error;
+mod extension;
 mod parse;
 mod run;
 
@@ -16,6 +17,9 @@ mod _core {
         Progress, Seen, address, build, choose, column_names, count_rejects, digest,
         exceeds_rejects, is_prose, limits, look, preview, recognise,
     };
+
+    #[pymodule_export]
+    use super::extension::{Extension, ExtensionOption, extensions};
 
     #[pymodule_export]
     use super::parse::{

@@ -115,7 +115,7 @@ pub fn verify_files(
 #[pyfunction]
 pub fn finding_codes() -> Vec<(&'static str, String, &'static str)> {
     let severity = |code: &codes::Code| format!("{:?}", code.severity).to_lowercase();
-    codes::ALL.iter().map(|code| (code.name, severity(code), code.help)).collect()
+    codes::all().iter().map(|code| (code.name, severity(code), code.help)).collect()
 }
 
 /// What a file is (`other`: XML, but no sitemap), and of an index its children: (loc, lastmod, line, offset) each.

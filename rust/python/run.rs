@@ -23,14 +23,14 @@ use urlset_core::build::read::parquet::{Parquet, ParquetOptions};
 use urlset_core::build::read::stream::Stream;
 use urlset_core::build::render::loc::absolute;
 use urlset_core::build::render::plan;
-use urlset_core::build::shard::gzip::{Encoder, Libdeflate};
 use urlset_core::build::write::dir::Dir;
+use urlset_core::build::write::gzip::{Encoder, Libdeflate};
 use urlset_core::config::{Config, LIMITS};
 use urlset_core::flow::cell::{ColumnKind, Columns};
 use urlset_core::thread::start;
 
 use crate::buffer::Isal;
-use crate::error::exception;
+use crate::error::{exception, run_exception};
 
 /// How far a build has come.
 #[pyclass(frozen, module = "urlset._core")]
@@ -72,7 +72,7 @@ impl Progress {
 /// Which URLs the sets of one build have had so far, where duplicates count.
 #[pyclass(frozen, module = "urlset._core")]
 #[derive(Default)]
-pub struct Seen(Arc<urlset_core::build::unique::Seen>);
+pub struct Seen(Arc<urlset_core::build::duplicates::seen::Seen>);
 
 #[pymethods]
 impl Seen {
@@ -225,13 +225,13 @@ pub fn build(
         // the receiver leaves only after this
         let _ = done_tx.send(result);
     };
-    let failed = move |error| drop(told.send(Err(error))); // likewise
+    let failed = move |error: Error| drop(told.send(Err(error.into()))); // likewise
     urlset_core::thread::start("build", work, failed).map_err(|e| exception(py, &e))?;
     let mut interrupted = None;
     let result = loop {
         match py.detach(|| done_rx.recv_timeout(Duration::from_millis(50))) {
             Ok(result) => break result,
-            Err(RecvTimeoutError::Disconnected) => break Err(Error::thread()),
+            Err(RecvTimeoutError::Disconnected) => break Err(Error::thread().into()),
             Err(RecvTimeoutError::Timeout) => {}
         }
         if interrupted.is_some() {
@@ -249,7 +249,7 @@ pub fn build(
     if let Some(error) = interrupted {
         return Err(error);
     }
-    let outcome = result.map_err(|e| exception(py, &e))?;
+    let outcome = result.map_err(|e| run_exception(py, &e))?;
     serde_json::to_string(&outcome).map_err(|e| PyValueError::new_err(e.to_string()))
 }
 

@@ -6,17 +6,17 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use proptest::prelude::*;
+use urlset_core::build::duplicates::seen::Seen;
 use urlset_core::build::pipeline::{Progress, run};
 use urlset_core::build::read::block::{Block, Blocks, header};
 use urlset_core::build::read::scan::{Fault, Format, NO_SLOT, Scanner, Span, undouble_if};
 use urlset_core::build::read::{Batch, Source};
-use urlset_core::build::shard::packer::Shard;
-use urlset_core::build::unique::Seen;
 use urlset_core::build::write::Sink;
 use urlset_core::config::Config;
 use urlset_core::error::Result;
 use urlset_core::flow::cell::{ColumnKind, Columns};
 use urlset_core::flow::outcome::ShardEntry;
+use urlset_core::flow::shard::Shard;
 use urlset_core::simd::csv_masks;
 
 fn cases(n: u32) -> ProptestConfig {
@@ -289,7 +289,7 @@ fn told(text: &[u8], block: usize, options: &str) -> Option<Told> {
             shards: Vec::new(),
             counts: None,
             rejects: String::new(),
-            error: Some((e.code, e.position.row)),
+            error: Some((e.error.code, e.error.position.row)),
         },
     })
 }

@@ -10,13 +10,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
+use urlset_core::build::duplicates::seen::Seen;
 use urlset_core::build::pipeline::{Progress, run};
 use urlset_core::build::read::Source;
 use urlset_core::build::read::csv::{Csv, CsvOptions};
 use urlset_core::build::read::parquet::{Parquet, ParquetOptions};
-use urlset_core::build::shard::gzip::Libdeflate;
-use urlset_core::build::unique::Seen;
 use urlset_core::build::write::dir::Dir;
+use urlset_core::build::write::gzip::Libdeflate;
 use urlset_core::config::Config;
 use urlset_core::error::Kind;
 use urlset_core::inspect::diff::{Options as DiffOptions, Shard};
@@ -214,7 +214,8 @@ fn build_with(folder: &Path, options: &str, source: Box<dyn Source>, config: Con
     let result = run(&config, vec![source], &sink, rejects, &progress, &Seen::default());
     match result {
         Ok(outcome) => Ok(outcome.urls),
-        Err(error) => {
+        Err(failed) => {
+            let error = failed.error;
             assert_eq!(error.kind, Kind::Output, "{options}: {error}");
             Err((error.code.to_owned(), error.to_string()))
         }

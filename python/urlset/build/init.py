@@ -14,7 +14,7 @@ from xml.etree import ElementTree
 from .. import _core
 from ..destination.outfile import must_be_local
 from ..errors import ConfigError, PublishError
-from ..option_table import find_option, option
+from ..option_table import find_option, option, replaced
 from ..options import COLUMN_NAMES, Options
 from .source import column_names, open_inputs
 from .source.sample import sample
@@ -23,8 +23,8 @@ from .source.sample import sample
 NO_SITE = "https://www.shop.example"
 #: parts of the names of other columns that may contain page addresses
 URL_WORDS = ("url", "link", "href", "loc")
-#: parts of the names of columns that may contain images
-IMAGE_WORDS = ("image", "img", "picture", "photo")
+#: the extensions whose columns are found by words in their names
+GUESSED = [extension for extension in _core.extensions() if extension.column_words]
 #: rows in a preview
 SAMPLE = 1_000
 #: rendered rows in the file
@@ -103,27 +103,31 @@ def guess_loc(columns: list[str]) -> str | None:
             return lower[name]
     for part in URL_WORDS:
         for name in columns:
-            if part in name.lower() and not _names_images(name):
+            if part in name.lower() and not any(_is_named(name, one) for one in GUESSED):
                 return name
     return None
 
 
-def _names_images(column: str) -> bool:
-    return any(word in column.lower() for word in IMAGE_WORDS)
+def _is_named(column: str, extension: _core.Extension) -> bool:
+    return any(word in column.lower() for word in extension.column_words)
 
 
-def image_columns(path: str, columns: list[str], options: Options) -> list[str]:
-    """The columns with a name of images whose first values are all URLs of images."""
+def extension_columns(
+    path: str, columns: list[str], options: Options, extension: _core.Extension
+) -> list[str]:
+    """The columns with a name of an extension whose first values are all valid."""
     found = []
     for name in columns:
-        if not _names_images(name) or name in (options.loc, options.lastmod):
+        if not _is_named(name, extension) or name in (options.loc, options.lastmod):
             continue
+        given = {extension.name: name, "hosts": "any"}
         try:
-            seen = preview(path, replace(options, image=(name,), hosts="any"))
+            seen = preview(path, replaced(options, given, where=path))
         except ConfigError:  # a column of a type without text
             continue
-        has_images = any("<image:loc>" in url for url in seen.urls)
-        if has_images and not any(code.startswith("image.") for code in seen.notes):
+        has_values = any(f"<{extension.prefix}:" in url for url in seen.urls)
+        invalid = any(code.startswith(f"{extension.name}.") for code in seen.notes)
+        if has_values and not invalid:
             found.append(name)
     return found
 
@@ -141,7 +145,11 @@ def site_of(urls: list[str]) -> str | None:
 
 
 def render(
-    path: str, columns: list[str], images: list[str], seen: Preview, options: Options
+    path: str,
+    columns: list[str],
+    extensions: dict[str, list[str]],
+    seen: Preview,
+    options: Options,
 ) -> str:
     """The text of a ``urlset.toml`` with this mapping."""
     site = options.site
@@ -174,8 +182,7 @@ def render(
         value = getattr(options, field)
         if value is not None:
             lines.append(_line(field, value))
-    if images:
-        lines.append(_example("image", images))
+    lines += [_example(name, found) for name, found in extensions.items() if found]
     lines += [
         "",
         "# Rows to keep, for example:",
@@ -255,10 +262,10 @@ def init(path: str, target: Path, options: InitOptions, *, force: bool = False) 
             first = preview(readable, replace(base, hosts="any"))
             base = replace(base, site=site_of(first.urls) or NO_SITE)
         seen = preview(readable, base)
-        images = image_columns(readable, columns, base)
+        extensions = {one.name: extension_columns(readable, columns, base, one) for one in GUESSED}
     if path != "-" and "://" not in path:  # paths in the file are relative to its folder
         path = os.path.relpath(path, target.parent)
-    text = render(path, columns, images, seen, base)
+    text = render(path, columns, extensions, seen, base)
     try:
         target.write_text(text, encoding="utf-8")
     except OSError as error:

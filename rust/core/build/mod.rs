@@ -9,10 +9,9 @@
 //!
 //! [`pipeline`] is the only module that knows all stages and the threads.
 
+pub mod duplicates;
 pub mod pipeline;
 pub mod read;
 pub mod render;
 pub mod shard;
-pub mod unique;
-pub mod variants;
 pub mod write;

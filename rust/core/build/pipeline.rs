@@ -37,24 +37,27 @@ use self::doubts::Same;
 use self::gate::Gate;
 use self::reader::Reader;
 use self::worker::Worker;
+use crate::build::duplicates::seen::Seen;
+use crate::build::duplicates::variants::Variants;
 use crate::build::read::block::Block;
 use crate::build::read::{Batch, Source};
-use crate::build::render::family::Families;
-use crate::build::render::plan::{Chosen, Plan};
-use crate::build::render::row::Rules;
+use crate::build::render::hreflang_groups::HreflangGroups;
+use crate::build::render::plan::Plan;
+use crate::build::render::rules::Rules;
 use crate::build::shard::Packing;
-use crate::build::shard::packer::{Limits, Shard};
+use crate::build::shard::packer::Limits;
 use crate::build::shard::sort::Sorter;
 use crate::build::shard::split::Splitter;
-use crate::build::unique::{Seen, Unique};
-use crate::build::variants::Variants;
 use crate::build::write::Sink;
 use crate::build::write::rejects::RejectFile;
 use crate::config::{Config, Duplicates, Output};
 use crate::error::{Error, Result};
-use crate::flow::chunk::{Chunk, Pool};
-use crate::flow::outcome::{Outcome, ShardEntry};
-use crate::flow::room::{Charge, Room};
+use crate::flow::chunk::Chunk;
+use crate::flow::memory::{Charge, MemoryUse};
+use crate::flow::outcome::Chosen;
+use crate::flow::outcome::{Outcome, RunError, ShardEntry};
+use crate::flow::pool::Pool;
+use crate::flow::shard::Shard;
 use crate::thread::{guard, start, start_scoped};
 
 /// How far a run has come, and the wish that it stop. Shared with whoever watches.
@@ -135,7 +138,7 @@ pub fn run(
     rejects: PathBuf,
     progress: &Arc<Progress>,
     seen: &Seen,
-) -> Result<Outcome> {
+) -> Result<Outcome, RunError> {
     let fallen = Arc::new(Fallen::default());
     let result = guard("run", || {
         let outcome = run_all(config, sources, sink, rejects, progress, seen, &fallen)?;
@@ -143,7 +146,7 @@ pub fn run(
         Ok(outcome)
     });
     match fallen.take() {
-        Some(error) => Err(error),
+        Some(error) => Err(error.into()),
         None => result?,
     }
 }
@@ -156,12 +159,12 @@ fn run_all(
     progress: &Arc<Progress>,
     seen: &Seen,
     fallen: &Arc<Fallen>,
-) -> Result<Outcome> {
+) -> Result<Outcome, RunError> {
     let unique = (config.duplicates != Duplicates::Keep).then(|| seen.take());
-    let shared = Arc::new(Rules::new(config, unique.as_ref().map(Unique::key))?);
+    let shared = Arc::new(Rules::new(config, unique.as_ref().map(|seen| seen.key))?);
     let families = config.mapping.alternate_group.as_ref().map(|_| {
         let x_default = config.mapping.x_default.clone().map(String::into_bytes);
-        Families::new(x_default, config.max_bytes)
+        HreflangGroups::new(x_default, config.max_bytes)
     });
     let workers = config.workers();
     let buffers = workers * 2 + 2;
@@ -188,7 +191,7 @@ fn run_all(
             work: work_tx,
             events: event_tx.clone(),
             progress: progress.clone(),
-            room: Room::default(),
+            room: MemoryUse::default(),
         };
         // Not of the scope: a source that does not return must not hold an error back. The reader
         // ends as soon as it does, since nobody takes its batches any more.
@@ -212,7 +215,7 @@ fn run_all(
             };
             match start_scoped(scope, "worker", move || worker.work(), failed) {
                 Ok(_) => {}
-                Err(error) if number == 0 => return Err(error),
+                Err(error) if number == 0 => return Err(error.into()),
                 Err(_) => break, // those that there are do all the work
             }
         }
@@ -255,7 +258,7 @@ fn run_all(
             batch: 0,
             open: None,
         };
-        let result = guard("collector", || collector.collect(&event_rx)).and_then(|result| result);
+        let result = guard("collector", || collector.collect(&event_rx))?;
         if result.is_err() {
             progress.stop.store(true, Ordering::Relaxed);
         }

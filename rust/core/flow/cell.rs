@@ -1,6 +1,4 @@
-//! One value of one row, whatever it came from.
-
-use crate::flow::value::Value;
+//! One value of one row, in any input format.
 
 /// The columns of an input, in their order.
 #[derive(Debug, Clone, Default)]
@@ -167,16 +165,4 @@ fn decimal(unscaled: i128, scale: i8, out: &mut Vec<u8>) {
     out.extend_from_slice(whole.as_bytes());
     out.push(b'.');
     out.extend_from_slice(fraction.as_bytes());
-}
-
-/// One row as the renderer sees it: its mapped columns by slot.
-pub trait Row {
-    /// The value of a slot; `scratch` holds it where it had to be unescaped.
-    fn cell<'a>(&'a self, slot: usize, scratch: &'a mut Vec<u8>) -> Cell<'a>;
-
-    /// The value of a slot with its parts, where the input has such types.
-    #[inline]
-    fn value<'a>(&'a self, slot: usize, scratch: &'a mut Vec<u8>) -> Value<'a> {
-        Value::Cell(self.cell(slot, scratch))
-    }
 }

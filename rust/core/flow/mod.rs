@@ -1,7 +1,23 @@
-//! What passes between the stages: cells of rows, chunks of elements, shards, the outcome.
+//! What passes between the stages of a build.
+//!
+//! ```text
+//! read --source: batches of rows of cells--> render --chunk--> shard --shard--> write --outcome-->
+//! ```
+//!
+//! This layer uses the format ([`crate::sitemap`]) and errors, and no stage.
 
 pub mod cell;
 pub mod chunk;
+pub mod entry;
+pub mod hash;
+pub mod json;
+pub mod key_set;
+pub mod member;
+pub mod memory;
 pub mod outcome;
-pub mod room;
+pub mod pool;
+pub mod row;
+pub mod sample;
+pub mod shard;
+pub mod spill;
 pub mod value;

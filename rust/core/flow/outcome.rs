@@ -1,13 +1,13 @@
-//! What a run made: the shards, and what became of each row.
+//! The result of a run: the shards, and the outcome of each row.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::Serialize;
 
-use crate::build::render::plan::Chosen;
-use crate::build::shard::packer::Set;
-use crate::flow::chunk::NO_LASTMOD;
+use crate::error::Error;
+use crate::flow::entry::NO_LASTMOD;
+use crate::flow::shard::Set;
 use crate::sitemap::date::{Order, order_text};
 
 /// One shard, as the manifest and the report list it.
@@ -29,20 +29,20 @@ pub struct ShardEntry {
     pub compressed_bytes: u64,
     /// 128 bits of BLAKE3 of the bytes before compression, in hexadecimal.
     pub digest: String,
-    /// The newest lastmod as it is written, if an entry has one.
+    /// The newest lastmod as text, if an entry has one.
     pub lastmod: Option<String>,
-    /// The file was staged; otherwise the one that is live has these bytes already.
+    /// The file was written; otherwise the live file has these bytes already.
     pub changed: bool,
 }
 
-/// One of the sets that a build is split into.
+/// One of the sets of a build that is split.
 #[derive(Debug, Serialize)]
 pub struct SetEntry {
-    /// What the names of its files begin with.
+    /// The first part of the names of its files.
     pub stem: String,
     /// The host of its URLs, if it is split by hosts.
     pub host: Option<String>,
-    /// How many shards it has: they stand one after the other.
+    /// The number of its shards, which are adjacent in [`Outcome::shards`].
     pub shards: usize,
 }
 
@@ -56,7 +56,18 @@ pub fn newest_text(newest: Order) -> Option<String> {
     (newest != NO_LASTMOD).then(|| order_text(newest))
 }
 
-/// All that a run made.
+/// The source of a field, for the summary.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Chosen {
+    /// The field.
+    pub field: &'static str,
+    /// The column, the template, or `=` and the constant.
+    pub from: String,
+    /// No option named it: it was found by its name.
+    pub found: bool,
+}
+
+/// The result of a run.
 #[derive(Debug, Default, Serialize)]
 pub struct Outcome {
     /// Rows read.
@@ -69,16 +80,31 @@ pub struct Outcome {
     pub filtered: u64,
     /// Duplicates dropped.
     pub duplicates: u64,
-    /// URLs beyond the first of rows that were asked to become several.
+    /// URLs beyond the first of rows that become several.
     pub expanded: u64,
     /// Rejected rows by code.
     pub rejects_by_code: BTreeMap<&'static str, u64>,
-    /// What was written and is worth a word, by code.
+    /// Warnings about what was written, by code.
     pub notes: BTreeMap<&'static str, u64>,
     /// The shards, in the order of the rows.
     pub shards: Vec<ShardEntry>,
     /// The sets that the build was split into, in the order of their first rows.
     pub sets: Vec<SetEntry>,
-    /// What each field was taken from, of the first input.
+    /// The source of each field, for the first input.
     pub mapping: Vec<Chosen>,
+}
+
+/// Why a run failed.
+#[derive(Debug)]
+pub struct RunError {
+    /// The error.
+    pub error: Error,
+    /// The accounts of the rows, if the run failed because too many were rejected.
+    pub outcome: Option<Box<Outcome>>,
+}
+
+impl From<Error> for RunError {
+    fn from(error: Error) -> RunError {
+        RunError { error, outcome: None }
+    }
 }

@@ -1,18 +1,26 @@
-//! A value that may have parts: lists, structs and maps of Arrow, or JSON in a cell of text.
+//! A value that may have parts: a list, struct or map of a column, or JSON in a cell of text.
 
-use crate::build::read::arrow::Part;
-use crate::build::read::json::Json;
 use crate::flow::cell::Cell;
+use crate::flow::json::Json;
 
 /// A value with or without parts.
 #[derive(Clone, Copy)]
 pub enum Value<'a> {
-    /// One without.
+    /// A value without parts.
     Cell(Cell<'a>),
-    /// A list, struct or map of Arrow.
-    Arrow(Part<'a>),
+    /// A row of a column of lists, structs or maps.
+    Nested(&'a dyn Nested, usize),
     /// A value of a JSON document.
     Json(&'a Json<'a>),
+}
+
+/// A column of lists, structs or maps, as an input has it. The calls are dynamic: they are made for
+/// nested values only, whose parts cost far more to render.
+pub trait Nested {
+    /// Calls `each` with the items of a list; returns false if the value is no list.
+    fn items<'a>(&'a self, row: usize, each: &mut dyn FnMut(Value<'a>)) -> bool;
+    /// Calls `each` with the keys and values of a struct or map; returns false if it is neither.
+    fn fields<'a>(&'a self, row: usize, each: &mut dyn FnMut(Cell<'a>, Value<'a>)) -> bool;
 }
 
 impl<'a> Value<'a> {
@@ -20,7 +28,7 @@ impl<'a> Value<'a> {
     pub fn cell(self) -> Option<Cell<'a>> {
         Some(match self {
             Value::Cell(cell) => cell,
-            Value::Arrow(_) => return None,
+            Value::Nested(..) => return None,
             Value::Json(json) => match json {
                 Json::Null => Cell::Null,
                 Json::Bool(value) => Cell::Bool(*value),
@@ -34,10 +42,10 @@ impl<'a> Value<'a> {
         })
     }
 
-    /// Calls `each` with the items of a list; false if it is none.
+    /// Calls `each` with the items of a list; returns false if the value is no list.
     pub fn items(self, mut each: impl FnMut(Value<'a>)) -> bool {
         match self {
-            Value::Arrow(part) => part.items(each),
+            Value::Nested(column, row) => column.items(row, &mut each),
             Value::Json(Json::List(list)) => {
                 list.iter().for_each(|item| each(Value::Json(item)));
                 true
@@ -46,10 +54,10 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// Calls `each` with the keys and values of a struct or map; false if it is none.
+    /// Calls `each` with the keys and values of a struct or map; returns false if it is neither.
     pub fn fields(self, mut each: impl FnMut(Cell<'a>, Value<'a>)) -> bool {
         match self {
-            Value::Arrow(part) => part.fields(each),
+            Value::Nested(column, row) => column.fields(row, &mut each),
             Value::Json(Json::Fields(fields)) => {
                 for (key, value) in fields {
                     each(Value::Json(key).cell().unwrap_or(Cell::Null), Value::Json(value));
@@ -61,7 +69,7 @@ impl<'a> Value<'a> {
     }
 }
 
-/// Whether a text is meant as a JSON list or object.
+/// Whether a text begins as a JSON list or object does.
 pub fn is_json(text: &[u8]) -> bool {
     let first = text.iter().find(|byte| !matches!(byte, b' ' | b'\t' | b'\n' | b'\r'));
     matches!(first, Some(b'[' | b'{'))

@@ -11,7 +11,8 @@ use crossbeam_channel::bounded;
 use crate::error::{Error, Kind, Result};
 use crate::inspect::diff::{Change, Counts, Options, Shard, diff};
 use crate::inspect::read::{BatchStream, failure, tell};
-use crate::inspect::rows::{ROWS, text};
+use crate::inspect::records::text;
+use crate::inspect::rows::ROWS;
 use crate::thread::{inject, start};
 
 /// The columns of a change feed.

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use crate::error::{Error, Result};
 use crate::inspect::crew::Crew;
-use crate::inspect::document::entry::{Entry, Field, Form, Visitor};
+use crate::inspect::document::entry::{Entry, Form, Visitor};
 use crate::inspect::document::inflate::Inflater;
 use crate::inspect::document::{parse, regular};
 use crate::inspect::finding::{At, Log};
@@ -272,17 +272,9 @@ impl Visitor for Casting<'_, '_> {
         }
         for part in entry.parts {
             let text = entry.text(part);
-            let (kind, which) = match part.field {
-                Field::VideoPart(which) => (1, which as u8),
-                Field::NewsPart(which) => (2, which as u8),
-                Field::ImageLoc => (3, 0),
-                Field::AlternateLang => (3, 1),
-                Field::AlternateHref => (3, 2),
-                Field::Image => (3, 3),
-                Field::Video => (3, 4),
-                _ => (3, 5),
-            };
-            fields.extend_from_slice(&[kind, which]);
+            let (kind, name) = part.field.key();
+            fields.extend_from_slice(&[kind, name.len() as u8]);
+            fields.extend_from_slice(name.as_bytes());
             fields.extend_from_slice(&(text.len() as u32).to_le_bytes());
             fields.extend_from_slice(text);
         }

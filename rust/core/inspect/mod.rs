@@ -12,6 +12,7 @@ pub mod document;
 pub mod finding;
 pub mod parquet;
 pub mod read;
+mod records;
 pub mod rows;
 pub mod spill;
 pub mod trim;

@@ -12,8 +12,7 @@ use std::path::Path;
 
 use memchr::memmem::{find, rfind};
 
-use crate::build::write::dir::write_error;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::inspect::document::regular;
 
 const URL: &[u8] = b"<url>";
@@ -41,7 +40,7 @@ pub fn trim(old: &Path, new: &Path, to: [&Path; 2]) -> Result<Option<[bool; 2]>>
         let mut written = [false; 2];
         for (side, (cut, path)) in cuts.iter().zip(to).enumerate() {
             if let Some(parts) = cut {
-                let failed = |e| write_error(path, e);
+                let failed = |e| Error::unwritable(path, e);
                 let mut file = File::create(path).map_err(failed)?;
                 parts.iter().try_for_each(|part| file.write_all(part)).map_err(failed)?;
                 written[side] = true;

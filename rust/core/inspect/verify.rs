@@ -19,6 +19,7 @@ use crate::inspect::document::inflate::Inflater;
 use crate::inspect::document::{MOST_CHILDREN, Summary, parse};
 use crate::inspect::finding::{At, Finding, Log};
 use crate::inspect::spill::{Hasher, Parts, Record, Spill, Writer, groups};
+use crate::sitemap::extension::alternate;
 
 /// A file to verify.
 #[derive(Debug, Clone)]
@@ -220,7 +221,7 @@ pub fn verify(
                 }
             },
         )?;
-        let code = |_: &Target| &codes::ALTERNATE_ONE_WAY;
+        let code = |_: &Target| &alternate::ONE_WAY;
         tell(targets, &mut reports, found, code, most, &mut crew, |_| {
             "an alternate of it does not link back, or is not in these sitemaps".to_owned()
         })?;

@@ -3,8 +3,11 @@
 
 pub mod changefreq;
 pub mod characters;
+pub mod code;
 pub mod date;
+pub mod element;
 pub mod escape;
+pub mod extension;
 pub mod host;
 pub mod hreflang;
 pub mod iso;
@@ -12,3 +15,4 @@ pub mod namespaces;
 pub mod placeholder;
 pub mod priority;
 pub mod url;
+pub mod value;

@@ -6,6 +6,8 @@ use std::sync::atomic::Ordering;
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
 
+use crate::build::duplicates::seen::{Seen, SeenUrls};
+use crate::build::duplicates::variants::Variants;
 use crate::build::pipeline::csv::{End, fault_error, render_csv};
 use crate::build::pipeline::dispatch::{Dispatch, PATIENCE};
 use crate::build::pipeline::doubts::{Same, note_doubts};
@@ -13,18 +15,18 @@ use crate::build::pipeline::fates::{check_fates, check_rejects, too_many};
 use crate::build::pipeline::gate::Gate;
 use crate::build::pipeline::{Event, Input, Part, Progress};
 use crate::build::read::block::Block;
-use crate::build::render::family::Families;
-use crate::build::render::row::{Renderer, Rules};
+use crate::build::render::hreflang_groups::HreflangGroups;
+use crate::build::render::row::Renderer;
+use crate::build::render::rules::Rules;
 use crate::build::shard::Packing;
 use crate::build::shard::sort::Sorter;
 use crate::build::shard::split::Splitter;
-use crate::build::unique::{Seen, Unique};
-use crate::build::variants::Variants;
 use crate::build::write::rejects::RejectFile;
 use crate::config::{Config, Duplicates, MaxRejects, OnInvalid};
 use crate::error::{Error, Kind, Result};
-use crate::flow::chunk::{Chunk, Pool};
-use crate::flow::outcome::Outcome;
+use crate::flow::chunk::Chunk;
+use crate::flow::outcome::{Outcome, RunError};
+use crate::flow::pool::Pool;
 use crate::thread::inject;
 
 /// The thread that puts things in order.
@@ -34,8 +36,8 @@ pub(crate) struct Collector<'r> {
     pub progress: &'r Progress,
     pub gate: &'r Gate,
     pub seen: &'r Seen,
-    pub unique: Option<Unique>,
-    pub families: Option<Families>,
+    pub unique: Option<SeenUrls>,
+    pub families: Option<HreflangGroups>,
     pub sorter: Option<Sorter<'r>>,
     pub splitter: Option<Splitter>,
     pub packing: Packing,
@@ -62,7 +64,7 @@ impl Collector<'_> {
     /// # Errors
     /// The first that happens, by the order of the rows; `cancelled` soon after a stop, even where
     /// the source does not return.
-    pub fn collect(mut self, events: &Receiver<(u64, Event)>) -> Result<Outcome> {
+    pub fn collect(mut self, events: &Receiver<(u64, Event)>) -> Result<Outcome, RunError> {
         let mut early: BTreeMap<u64, VecDeque<Event>> = BTreeMap::new();
         let mut seq = 0;
         loop {
@@ -74,7 +76,7 @@ impl Collector<'_> {
                     Ok((at, event)) if at == seq => break event,
                     Ok((at, event)) => early.entry(at).or_default().push_back(event),
                     Err(RecvTimeoutError::Timeout) => self.check()?,
-                    Err(RecvTimeoutError::Disconnected) => return Err(Error::thread()),
+                    Err(RecvTimeoutError::Disconnected) => return Err(Error::thread().into()),
                 }
             };
             self.check()?;
@@ -88,7 +90,7 @@ impl Collector<'_> {
                         self.gate.advance(seq);
                     }
                 }
-                Event::Failed(error) => return Err(error),
+                Event::Failed(error) => return Err(error.into()),
                 Event::End => break,
             }
         }
@@ -101,7 +103,7 @@ impl Collector<'_> {
     }
 
     /// Takes a chunk; whether it was the last one of its batch.
-    fn take(&mut self, part: Part) -> Result<bool> {
+    fn take(&mut self, part: Part) -> Result<bool, RunError> {
         let Part { input, chunk, last } = part;
         if !self.input.as_ref().is_some_and(|at| Arc::ptr_eq(at, &input)) {
             if self.input.is_none() {
@@ -133,7 +135,7 @@ impl Collector<'_> {
             End::Open(row) => self.open = block.as_ref().map(|block| block.text[row..].to_vec()),
             End::Fault(fault) => {
                 let max_cell = self.config.max_cell;
-                return Err(fault_error(&fault, max_cell, &input.name, self.row));
+                return Err(fault_error(&fault, max_cell, &input.name, self.row).into());
             }
         }
         // the buffer is the reader's leave to read on
@@ -142,7 +144,7 @@ impl Collector<'_> {
     }
 
     /// Renders a block here, and accounts for its chunks.
-    fn render(&mut self, input: &Arc<Input>, block: &Block) -> Result<End> {
+    fn render(&mut self, input: &Arc<Input>, block: &Block) -> Result<End, RunError> {
         let mut chunk = Chunk::new(&self.pool);
         let mut failed = None;
         let rules = self.rules;
@@ -159,7 +161,7 @@ impl Collector<'_> {
     }
 
     /// Counts what became of the rows of a chunk, and packs its elements.
-    fn account(&mut self, input: &Input, mut chunk: Chunk) -> Result<()> {
+    fn account(&mut self, input: &Input, mut chunk: Chunk) -> Result<(), RunError> {
         let outcome = &mut self.outcome;
         outcome.rows += chunk.rows;
         outcome.filtered += chunk.filtered;
@@ -175,7 +177,7 @@ impl Collector<'_> {
                 let mut error =
                     Error::new(Kind::Data, reject.code, format!("{shown:?} {}", reject.message));
                 error.position.column.clone_from(&reject.column);
-                return Err(error.in_input(&input.name).at_row(row));
+                return Err(error.in_input(&input.name).at_row(row).into());
             }
             *outcome.rejects_by_code.entry(reject.code).or_default() += 1;
             self.rejects.write(&input.name, row, reject)?;
@@ -187,7 +189,7 @@ impl Collector<'_> {
         }
         if let Some(unique) = &mut self.unique {
             let mut known = Vec::new();
-            unique.insert(&chunk.keys, &mut known);
+            unique.hashes.insert(&chunk.keys, &mut known);
             if let Some(&first) = known.first()
                 && self.config.duplicates == Duplicates::Fail
             {
@@ -195,7 +197,7 @@ impl Collector<'_> {
                 let message =
                     "its URL came before; drop such rows (--duplicates drop) or mend the data";
                 let error = Error::new(Kind::Data, "duplicates.found", message);
-                return Err(error.in_input(&input.name).at_row(row));
+                return Err(error.in_input(&input.name).at_row(row).into());
             }
             outcome.duplicates += known.len() as u64;
             chunk.remove(&known);
@@ -206,11 +208,13 @@ impl Collector<'_> {
         outcome.urls += urls;
         self.progress.urls.fetch_add(urls, Ordering::Relaxed);
         self.batch += chunk.rows + chunk.blank;
-        let Some(mut families) = self.families.take() else { return self.pack(Arc::new(chunk)) };
+        let Some(mut families) = self.families.take() else {
+            return Ok(self.pack(Arc::new(chunk))?);
+        };
         let first = self.row + 1;
         let pushed = families.push(&chunk, first, &mut |whole| self.pack_whole(whole));
         self.families = Some(families);
-        pushed.map_err(|e| e.in_input(&input.name))
+        Ok(pushed.map_err(|e| e.in_input(&input.name))?)
     }
 
     /// Packs the elements of families that are complete.
@@ -238,7 +242,7 @@ impl Collector<'_> {
         }
     }
 
-    fn finish(mut self) -> Result<Outcome> {
+    fn finish(mut self) -> Result<Outcome, RunError> {
         if let Some(unique) = self.unique.take() {
             self.seen.give(unique);
         }

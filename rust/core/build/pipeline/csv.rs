@@ -8,7 +8,7 @@ use crate::build::read::scan::{Fault, Format, Scanner, Span};
 use crate::build::render::plan::Plan;
 use crate::build::render::row::Renderer;
 use crate::error::Error;
-use crate::flow::chunk::{Chunk, REJECT_VALUE, Reject};
+use crate::flow::chunk::{Chunk, MAX_REJECT_VALUE, Reject};
 use crate::simd::csv_masks;
 
 /// How the scan of a block ended.
@@ -106,7 +106,7 @@ fn not_text(format: &Format) -> String {
 
 fn reject(bytes: &[u8], row: u32, code: &'static str, message: String, chunk: &mut Chunk) {
     chunk.rows += 1;
-    let value = bytes[..bytes.len().min(REJECT_VALUE)].to_vec();
+    let value = bytes[..bytes.len().min(MAX_REJECT_VALUE)].to_vec();
     chunk.rejects.push(Reject { row, column: None, code, message, value });
 }
 

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, SendTimeoutError, Sender};
 
-use crate::build::shard::packer::Shard;
 use crate::error::{Error, Result};
+use crate::flow::memory::MemoryUse;
 use crate::flow::outcome::ShardEntry;
-use crate::flow::room::Room;
+use crate::flow::shard::Shard;
 
 /// Bytes of shards that may wait to be compressed or are being compressed, or one shard. Pieces are
 /// let go as they are compressed, so two shards of 50 MiB are under way at a time.
@@ -25,7 +25,7 @@ pub(crate) struct Dispatch<'r> {
     shards: Sender<Shard>,
     done: Receiver<Result<ShardEntry>>,
     stop: &'r AtomicBool,
-    room: Room,
+    room: MemoryUse,
     /// bytes that may be under way
     most: usize,
     /// shards of which the workers have not told anything yet
@@ -42,7 +42,7 @@ impl<'r> Dispatch<'r> {
         workers: usize,
     ) -> Dispatch<'r> {
         let most = UNDER_WAY.max(workers.saturating_mul(UNDER_WAY_EACH));
-        Dispatch { shards, done, stop, most, room: Room::default(), open: 0, list: Vec::new() }
+        Dispatch { shards, done, stop, most, room: MemoryUse::default(), open: 0, list: Vec::new() }
     }
 
     /// Hands over a shard, when there is room for it.

@@ -1,7 +1,8 @@
 //! What all URLs together say of the data.
 
-use crate::build::variants::Variants;
-use crate::flow::chunk::{Chunk, NO_LASTMOD};
+use crate::build::duplicates::variants::Variants;
+use crate::flow::chunk::Chunk;
+use crate::flow::entry::NO_LASTMOD;
 use crate::flow::outcome::Outcome;
 use crate::sitemap::date::Order;
 
@@ -25,10 +26,10 @@ impl Same {
         if *self == Same::No || chunk.entries.is_empty() {
             return;
         }
-        if chunk.sum.is_none() {
+        if chunk.totals.is_none() {
             chunk.sum_up();
         }
-        let Some(sum) = chunk.sum else { return };
+        let Some(sum) = chunk.totals else { return };
         let fits = sum.oldest == sum.newest && sum.newest != NO_LASTMOD;
         *self = match *self {
             Same::Unknown if fits => Same::All(sum.newest),

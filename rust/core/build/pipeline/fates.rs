@@ -1,7 +1,7 @@
 //! Whether what became of the rows adds up, and whether it may be published.
 
 use crate::error::{Error, Kind, Result};
-use crate::flow::outcome::Outcome;
+use crate::flow::outcome::{Outcome, RunError};
 
 /// Every row has one fate, and every URL is in a shard.
 pub(crate) fn check_fates(outcome: &Outcome) -> Result<()> {
@@ -36,7 +36,7 @@ pub(crate) fn check_rejects(written: u64, rejected: u64) -> Result<()> {
 }
 
 /// More rows are rejected than the `most` allowed; `first` is the first of them.
-pub(crate) fn too_many(outcome: &mut Outcome, most: String, first: Option<&str>) -> Error {
+pub(crate) fn too_many(outcome: &mut Outcome, most: String, first: Option<&str>) -> RunError {
     let codes: Vec<String> =
         outcome.rejects_by_code.iter().map(|(code, n)| format!("{code} {n}")).collect();
     let message = format!(
@@ -50,5 +50,5 @@ pub(crate) fn too_many(outcome: &mut Outcome, most: String, first: Option<&str>)
     let mut outcome = std::mem::take(outcome);
     outcome.shards.clear(); // none of them will be published
     let outcome = Some(Box::new(outcome));
-    Error { outcome, ..Error::new(Kind::Data, "rejects.limit", message) }
+    RunError { error: Error::new(Kind::Data, "rejects.limit", message), outcome }
 }

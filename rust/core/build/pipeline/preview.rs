@@ -4,12 +4,14 @@ use std::collections::BTreeMap;
 
 use crate::build::pipeline::csv::{End, fault_error, render_csv};
 use crate::build::read::{Batch, Source};
-use crate::build::render::plan::{Chosen, Plan};
-use crate::build::render::row::{Renderer, Rules, check_constants};
+use crate::build::render::plan::Plan;
+use crate::build::render::row::Renderer;
+use crate::build::render::rules::{Rules, check_constants};
 use crate::config::Config;
 use crate::error::Result;
 use crate::flow::cell::Columns;
 use crate::flow::chunk::Chunk;
+use crate::flow::outcome::Chosen;
 
 /// What each field is taken from, of an input with these columns.
 pub fn choose(config: &Config, columns: &Columns) -> Result<(Vec<String>, Vec<Chosen>)> {

@@ -10,10 +10,10 @@ use crossbeam_channel::{Receiver, Sender};
 use crate::build::pipeline::{Event, Input, Progress, Work};
 use crate::build::read::Source;
 use crate::build::render::plan::Plan;
-use crate::build::render::row::{Rules, check_constants};
+use crate::build::render::rules::{Rules, check_constants};
 use crate::config::Config;
 use crate::error::{Error, Result};
-use crate::flow::room::Room;
+use crate::flow::memory::MemoryUse;
 use crate::thread::inject;
 
 /// Bytes of batches of Arrow that may be under way, and one batch; buffers bound those of CSV.
@@ -30,7 +30,7 @@ pub(crate) struct Reader {
     pub events: Sender<(u64, Event)>,
     pub progress: Arc<Progress>,
     /// what batches of Arrow take that are under way
-    pub room: Room,
+    pub room: MemoryUse,
 }
 
 impl Reader {

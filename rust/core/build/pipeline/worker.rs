@@ -10,12 +10,14 @@ use crate::build::pipeline::csv::{End, render_csv};
 use crate::build::pipeline::gate::Gate;
 use crate::build::pipeline::{Event, Part, Progress, Work};
 use crate::build::read::Batch;
-use crate::build::render::row::{Renderer, Rules};
-use crate::build::shard::packer::Shard;
+use crate::build::render::row::Renderer;
+use crate::build::render::rules::Rules;
 use crate::build::write::Sink;
 use crate::error::{Error, Result};
-use crate::flow::chunk::{Chunk, Pool};
+use crate::flow::chunk::Chunk;
 use crate::flow::outcome::ShardEntry;
+use crate::flow::pool::Pool;
+use crate::flow::shard::Shard;
 use crate::thread::inject;
 
 /// How long a worker that may not hand its chunk on waits for a shard before it asks again.

@@ -10,8 +10,9 @@ use arrow_buffer::{NullBuffer, ScalarBuffer};
 use arrow_schema::{DataType, Schema, TimeUnit};
 
 use crate::build::read::extent::array_bytes;
-use crate::flow::cell::{Cell, ColumnKind, Columns, Row};
-use crate::flow::value::Value;
+use crate::flow::cell::{Cell, ColumnKind, Columns};
+use crate::flow::row::Row;
+use crate::flow::value::{Nested, Value};
 
 /// The columns of a schema.
 pub(crate) fn columns(schema: &Schema) -> Columns {
@@ -98,55 +99,46 @@ impl Row for ArrowRow<'_> {
     }
 }
 
-/// A list, struct or map in a row.
-#[derive(Clone, Copy)]
-pub struct Part<'a> {
-    nested: &'a Nested,
-    row: usize,
-}
-
-impl<'a> Part<'a> {
-    /// Calls `each` with the items of a list; false if it is none.
-    pub fn items(self, mut each: impl FnMut(Value<'a>)) -> bool {
-        let Nested { array, parts, .. } = self.nested;
+impl Nested for NestedColumn {
+    fn items<'a>(&'a self, row: usize, each: &mut dyn FnMut(Value<'a>)) -> bool {
+        let NestedColumn { array, parts, .. } = self;
         let range = match array.data_type() {
-            DataType::List(_) => offsets(array.as_list::<i32>().value_offsets(), self.row),
-            DataType::LargeList(_) => offsets(array.as_list::<i64>().value_offsets(), self.row),
+            DataType::List(_) => offsets(array.as_list::<i32>().value_offsets(), row),
+            DataType::LargeList(_) => offsets(array.as_list::<i64>().value_offsets(), row),
             DataType::ListView(_) => {
                 let array = array.as_list_view::<i32>();
-                let start = array.value_offsets()[self.row] as usize;
-                start..start + array.value_sizes()[self.row] as usize
+                let start = array.value_offsets()[row] as usize;
+                start..start + array.value_sizes()[row] as usize
             }
             DataType::LargeListView(_) => {
                 let array = array.as_list_view::<i64>();
-                let start = array.value_offsets()[self.row] as usize;
-                start..start + array.value_sizes()[self.row] as usize
+                let start = array.value_offsets()[row] as usize;
+                start..start + array.value_sizes()[row] as usize
             }
             DataType::FixedSizeList(_, size) => {
-                let start = array.as_fixed_size_list().value_offset_at(self.row);
+                let start = array.as_fixed_size_list().value_offset_at(row);
                 start..start + usize::try_from(*size).unwrap_or(0)
             }
             _ => return false,
         };
         if let [items] = &parts[..] {
-            range.for_each(|at| each(items.value(at)));
+            range.for_each(|item| each(items.value(item)));
         }
         true
     }
 
-    /// Calls `each` with the keys and values of a struct or map; false if it is none.
-    pub fn fields(self, mut each: impl FnMut(Cell<'a>, Value<'a>)) -> bool {
-        let Nested { array, names, parts } = self.nested;
+    fn fields<'a>(&'a self, row: usize, each: &mut dyn FnMut(Cell<'a>, Value<'a>)) -> bool {
+        let NestedColumn { array, names, parts } = self;
         match array.data_type() {
             DataType::Struct(_) => {
                 for (name, part) in names.iter().zip(parts) {
-                    each(Cell::Text(name.as_bytes()), part.value(self.row));
+                    each(Cell::Text(name.as_bytes()), part.value(row));
                 }
                 true
             }
             DataType::Map(..) => {
                 if let [keys, values] = &parts[..] {
-                    for at in offsets(array.as_map().value_offsets(), self.row) {
+                    for at in offsets(array.as_map().value_offsets(), row) {
                         each(keys.cell(at), values.value(at));
                     }
                 }
@@ -162,8 +154,8 @@ fn offsets<T: TryInto<usize> + Copy>(offsets: &[T], row: usize) -> Range<usize> 
     at(row)..at(row + 1)
 }
 
-/// Reads lists, structs or maps.
-struct Nested {
+/// A column of lists, structs or maps.
+struct NestedColumn {
     array: ArrayRef,
     /// the fields of a struct
     names: Vec<String>,
@@ -171,8 +163,8 @@ struct Nested {
     parts: Vec<Reader>,
 }
 
-impl Nested {
-    fn new(array: &ArrayRef) -> Option<Nested> {
+impl NestedColumn {
+    fn new(array: &ArrayRef) -> Option<NestedColumn> {
         use DataType::*;
         let mut names = Vec::new();
         let parts = match array.data_type() {
@@ -191,7 +183,7 @@ impl Nested {
             }
             _ => return None,
         };
-        Some(Nested { array: array.clone(), names, parts })
+        Some(NestedColumn { array: array.clone(), names, parts })
     }
 }
 
@@ -205,7 +197,7 @@ enum Reader {
     /// text as bytes: a producer may have put anything there
     View(BinaryViewArray),
     Plain(ArrayRef),
-    Nested(Box<Nested>),
+    Nested(Box<NestedColumn>),
     Dictionary {
         keys: Vec<usize>,
         array: ArrayRef,
@@ -231,7 +223,7 @@ impl Reader {
                 },
                 _ => Reader::Null,
             },
-            _ => match Nested::new(array) {
+            _ => match NestedColumn::new(array) {
                 Some(nested) => Reader::Nested(Box::new(nested)),
                 None => Reader::Plain(array.clone()),
             },
@@ -241,9 +233,7 @@ impl Reader {
     #[inline]
     fn value(&self, row: usize) -> Value<'_> {
         match self {
-            Reader::Nested(nested) if nested.array.is_valid(row) => {
-                Value::Arrow(Part { nested, row })
-            }
+            Reader::Nested(nested) if nested.array.is_valid(row) => Value::Nested(&**nested, row),
             Reader::Dictionary { keys, array, values } if array.is_valid(row) => {
                 values.value(keys[row])
             }

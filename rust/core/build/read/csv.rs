@@ -13,7 +13,8 @@ use crate::build::read::scan::{Format, NO_SLOT, Span, undouble};
 use crate::build::read::unpack::{Text, peek};
 use crate::build::read::{Batch, Source};
 use crate::error::{Error, Result};
-use crate::flow::cell::{Cell, ColumnKind, Columns, Row};
+use crate::flow::cell::{Cell, ColumnKind, Columns};
+use crate::flow::row::Row;
 
 /// How a CSV file is to be read.
 #[derive(Debug, Clone)]

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use encoding_rs::{Decoder, DecoderResult, UTF_16BE, UTF_16LE};
 
-use crate::build::read::kind::check_text;
+use crate::build::read::foreign::check_text;
 use crate::build::read::label::Label;
 use crate::build::read::unpack::{Text, peek, unpack};
 use crate::error::{Error, Result, plain};

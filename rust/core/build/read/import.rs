@@ -6,10 +6,9 @@ use arrow_array::ffi::{FFI_ArrowArray, from_ffi_and_data_type};
 use arrow_array::make_array;
 use arrow_buffer::{Buffer, ScalarBuffer};
 use arrow_data::{ArrayData, layout};
-use arrow_schema::{DataType, Fields};
+use arrow_schema::{ArrowError, DataType, Fields};
 
 use crate::build::read::arrow::Rows;
-use crate::build::read::stream::words;
 
 /// Rows of an array and slots before it: nothing that exists has more, and no size overflows.
 const MOST: usize = 1 << 40;
@@ -190,6 +189,16 @@ fn check_sizes(array: &FFI_ArrowArray, count: usize) -> Result<(), String> {
     Ok(())
 }
 
+/// The text of an arrow error without its kind.
+fn words(error: ArrowError) -> String {
+    match error {
+        ArrowError::CDataInterface(text)
+        | ArrowError::InvalidArgumentError(text)
+        | ArrowError::SchemaError(text) => text,
+        other => other.to_string(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
@@ -201,7 +210,8 @@ mod tests {
     use arrow_schema::{Field, Schema};
 
     use super::*;
-    use crate::flow::cell::{Cell, Row};
+    use crate::flow::cell::Cell;
+    use crate::flow::row::Row;
 
     /// A batch with many kinds of columns, `rows` long.
     fn batch(rows: usize) -> RecordBatch {

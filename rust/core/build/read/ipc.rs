@@ -22,13 +22,12 @@ use arrow_schema::SchemaRef;
 
 use crate::build::read::arrow::{Rows, columns};
 use crate::build::read::decode::Begun;
-use crate::build::read::message::{Message, Messages, damaged, ranges};
+use crate::build::read::message::{MAGIC, Message, Messages, damaged, ranges};
 use crate::build::read::{Batch, Source, decode};
 use crate::error::{Error, Result, plain};
 use crate::flow::cell::Columns;
 use crate::quiet::quiet;
 
-pub(crate) const MAGIC: &[u8; 6] = b"ARROW1";
 /// Bytes that one buffer may inflate to, whatever it is made from.
 const INFLATED: usize = 1 << 30;
 /// Beyond that, bytes that one compressed byte may become.

@@ -15,10 +15,11 @@ use arrow_schema::{DataType, Schema};
 
 use crate::build::read::decode;
 use crate::build::read::import::children;
-use crate::build::read::ipc::MAGIC;
 use crate::error::{Error, Result};
 
-/// What stands before the length of a message, but for files older than 2019.
+/// The first and the last bytes of a file with a directory.
+pub(crate) const MAGIC: &[u8; 6] = b"ARROW1";
+/// The bytes before the length of a message, except in files older than 2019.
 const CONTINUATION: [u8; 4] = [0xff; 4];
 /// Bytes of a body that are reserved before any of them was read.
 const STEP: usize = 64 << 20;

@@ -25,7 +25,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema};
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
-use arrow_schema::{ArrowError, DataType, Field, Fields, Schema};
+use arrow_schema::{DataType, Field, Fields, Schema};
 
 use crate::build::read::arrow::{Rows, columns};
 use crate::build::read::import::Importer;
@@ -223,14 +223,4 @@ fn guarded<T>(read: impl FnOnce() -> Result<T>, what: &str) -> Result<T> {
 
 fn damaged(error: &dyn std::fmt::Display) -> Error {
     Error::input("input.damaged", error.to_string())
-}
-
-/// The words of an arrow error without its kind.
-pub(crate) fn words(error: ArrowError) -> String {
-    match error {
-        ArrowError::CDataInterface(text)
-        | ArrowError::InvalidArgumentError(text)
-        | ArrowError::SchemaError(text) => text,
-        other => other.to_string(),
-    }
 }

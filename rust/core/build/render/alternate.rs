@@ -3,18 +3,17 @@
 use std::mem::take;
 use std::ops::Range;
 
-use crate::build::read::json::Json;
-use crate::build::render::block::{Bad, Rejected, bad, shown};
+use crate::build::render::invalid::{Invalid, Rejected, handle, shown};
 use crate::build::render::plan::{Alternates, Plan};
-use crate::build::render::row::Rules;
-use crate::flow::cell::{Cell, Row};
+use crate::build::render::rules::Rules;
+use crate::flow::cell::Cell;
 use crate::flow::chunk::Chunk;
+use crate::flow::json::Json;
+use crate::flow::row::Row;
 use crate::flow::value::{Value, is_json};
 use crate::sitemap::characters::trim;
+use crate::sitemap::extension::alternate::LIMIT;
 use crate::sitemap::hreflang;
-
-/// Alternates of a page at most; there are fewer pairs of language and country in use.
-pub(crate) const MOST: usize = 1_000;
 
 /// The names of the fields of a struct that is an alternate.
 const CODE: [&str; 5] = ["hreflang", "lang", "language", "locale", "code"];
@@ -172,8 +171,8 @@ impl Links {
         if self.find(code).is_some() {
             return at.bad("alternate.duplicate", "one language has two URLs", code, chunk);
         }
-        if self.list.len() == MOST {
-            chunk.note("alternate.over_1000");
+        if self.list.len() == LIMIT.count as usize {
+            chunk.note(LIMIT.note);
             return Ok(());
         }
         let start = self.text.len();
@@ -280,7 +279,7 @@ impl At<'_> {
         value: &[u8],
         chunk: &mut Chunk,
     ) -> Result<(), Rejected> {
-        let what = Bad { code, message, slot: Some(self.slot), value };
-        bad(self.rules, self.plan, &what, chunk)
+        let what = Invalid { code, message, slot: Some(self.slot), value };
+        handle(self.rules, self.plan, &what, chunk)
     }
 }

@@ -3,9 +3,11 @@
 use std::mem::take;
 
 use crate::build::render::plan::Split;
-use crate::build::render::row::{Element, OPEN, Renderer, border, hash};
+use crate::build::render::row::{Element, Renderer};
 use crate::config::MAX_BYTES;
-use crate::flow::chunk::{Chunk, Entry};
+use crate::flow::chunk::Chunk;
+use crate::flow::entry::{ELEMENT_START, Entry};
+use crate::flow::hash::boundary_hash;
 use crate::sitemap::namespaces;
 use crate::sitemap::url::host_of;
 
@@ -34,14 +36,14 @@ impl Renderer<'_> {
                 continue;
             }
             together += len as u64;
-            chunk.bytes.extend_from_slice(OPEN);
+            chunk.bytes.extend_from_slice(ELEMENT_START);
             chunk.bytes.extend_from_slice(href);
             chunk.bytes.extend_from_slice(&tail);
             if let Some(key) = self.rules.key {
-                chunk.keys.push(hash(key, href));
+                chunk.keys.push(key.hash128(href));
             }
-            if self.rules.borders {
-                chunk.borders.push(border(href));
+            if self.rules.boundaries {
+                chunk.boundaries.push(boundary_hash(href));
             }
             chunk.entries.push(Entry { len: len as u32, ..entry });
             match self.plan.split {

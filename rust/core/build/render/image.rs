@@ -5,17 +5,17 @@ use std::hash::{BuildHasher, RandomState};
 use std::mem::take;
 use std::ops::Range;
 
-use crate::build::read::json::{Json, plain_strings};
-use crate::build::render::block::{Bad, Rejected, bad, shown};
+use crate::build::render::invalid::{Invalid, Rejected, handle, shown};
 use crate::build::render::plan::Plan;
-use crate::build::render::row::Rules;
-use crate::flow::cell::{Cell, Row};
+use crate::build::render::rules::Rules;
+use crate::flow::cell::Cell;
 use crate::flow::chunk::Chunk;
+use crate::flow::json::{Json, plain_strings};
+use crate::flow::row::Row;
 use crate::flow::value::{Value, is_json};
 use crate::sitemap::characters::trim;
+use crate::sitemap::extension::image::LIMIT;
 
-/// Google's limit.
-const MOST: usize = 1_000;
 /// Up to so many a comparison with each is cheaper than a hash.
 const FEW: usize = 24;
 
@@ -120,8 +120,8 @@ impl Images {
         let Some(Cell::Text(text)) = item.cell() else {
             return at.bad("is no URL of an image", &shown(item), chunk);
         };
-        if self.written.len() == MOST {
-            chunk.note("image.over_1000");
+        if self.written.len() == LIMIT.count as usize {
+            chunk.note(LIMIT.note);
             return Ok(());
         }
         let start = chunk.bytes.len();
@@ -171,7 +171,7 @@ struct At<'a> {
 impl At<'_> {
     #[cold]
     fn bad(&self, message: &str, value: &[u8], chunk: &mut Chunk) -> Result<(), Rejected> {
-        let what = Bad { code: "image.invalid", message, slot: Some(self.slot), value };
-        bad(self.rules, self.plan, &what, chunk)
+        let what = Invalid { code: "image.invalid", message, slot: Some(self.slot), value };
+        handle(self.rules, self.plan, &what, chunk)
     }
 }

@@ -106,7 +106,7 @@ impl LocInfo {
         NOTES.iter().filter(move |(bit, _)| self.0 & bit != 0).map(|(_, code)| *code)
     }
 
-    /// What of it is to be counted of the address of an image, an alternate or a video.
+    /// What is counted of the URL of an extension.
     pub fn of_other(self) -> LocInfo {
         LocInfo(self.0 & (ENTITY | BACKSLASH | SITE_PATH | PLACEHOLDER))
     }

@@ -1,12 +1,12 @@
 //! Which column gives which field of a `<url>`: the mapping of a run, resolved for one input.
 
-use serde::Serialize;
-
 use crate::build::render::template::Template;
-use crate::build::render::{news, video};
 use crate::config::{Config, Filter};
 use crate::error::{Error, Result};
 use crate::flow::cell::{ColumnKind, Columns};
+use crate::flow::outcome::Chosen;
+use crate::sitemap::extension;
+use crate::sitemap::extension::record::record;
 
 /// The names of columns that `loc` is taken from when no option names one; Python asks for them.
 pub const LOC: &[&str] = &["loc", "url", "link", "product_url", "canonical_url"];
@@ -17,16 +17,26 @@ const PRIORITY: &[&str] = &["priority"];
 
 /// Where a field comes from.
 #[derive(Debug, Clone)]
-pub enum From {
+pub enum ValueSource {
     /// A column, by slot.
     Slot(usize),
     /// The same text for all rows.
     Constant(Vec<u8>),
 }
 
+impl ValueSource {
+    /// The column, by slot.
+    pub fn slot(&self) -> Option<usize> {
+        match self {
+            ValueSource::Slot(slot) => Some(*slot),
+            ValueSource::Constant(_) => None,
+        }
+    }
+}
+
 /// Where loc comes from.
 #[derive(Debug, Clone)]
-pub enum LocFrom {
+pub enum LocSource {
     /// A column, by slot.
     Slot(usize),
     /// A template and, for each of its columns, the slot.
@@ -54,40 +64,27 @@ pub struct Plan {
     /// How many columns the input has: rows of CSV with another number are ragged.
     pub width: usize,
     /// The address.
-    pub loc: LocFrom,
+    pub loc: LocSource,
     /// The last change.
-    pub lastmod: Option<From>,
+    pub lastmod: Option<ValueSource>,
     /// The change frequency.
-    pub changefreq: Option<From>,
+    pub changefreq: Option<ValueSource>,
     /// The priority.
-    pub priority: Option<From>,
+    pub priority: Option<ValueSource>,
     /// The columns of images, by slot.
     pub images: Vec<usize>,
     /// What stands between the images of a cell.
     pub image_separator: Option<Vec<u8>>,
     /// What the set is split by.
     pub split: Option<Split>,
-    /// Any of images, alternates, video and news.
+    /// It has any extension.
     pub extended: bool,
     /// Where alternates come from.
     pub alternates: Option<Alternates>,
-    /// Where videos come from.
-    pub video: Option<Mapped>,
-    /// Where news come from.
-    pub news: Option<Mapped>,
+    /// The extensions that are mapped field by field, by their places, and their sources.
+    pub blocks: Vec<(usize, Mapped)>,
     /// Which rows to keep.
     pub filters: Vec<Condition>,
-}
-
-/// What was mapped to what, for the summary.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Chosen {
-    /// The field.
-    pub field: &'static str,
-    /// The column, the template, or `=` and the constant.
-    pub from: String,
-    /// No option named it: it was found by its name.
-    pub found: bool,
 }
 
 /// What the set is split by.
@@ -113,14 +110,14 @@ pub struct Alternates {
     /// Each alternate becomes an entry of its own.
     pub rows: bool,
     /// The column of the key that the languages of a page share, by slot, and their language.
-    pub family: Option<(usize, From)>,
+    pub family: Option<(usize, ValueSource)>,
 }
 
-/// Where the tags of an extension come from.
+/// Where the values of an extension come from.
 #[derive(Debug, Clone)]
 pub enum Mapped {
-    /// For each tag by its place in the list of tags.
-    Tags(Vec<Option<From>>),
+    /// For each field of the record, by its place.
+    Fields(Vec<Option<ValueSource>>),
     /// A column of structs, or of lists of structs, by slot.
     Whole(usize),
 }
@@ -142,7 +139,7 @@ impl Plan {
             columns: Vec::new(),
             names: Vec::new(),
             width: columns.names.len(),
-            loc: LocFrom::Slot(0),
+            loc: LocSource::Slot(0),
             lastmod: None,
             changefreq: None,
             priority: None,
@@ -155,8 +152,7 @@ impl Plan {
             split: None,
             extended: false,
             alternates: None,
-            video: None,
-            news: None,
+            blocks: Vec::new(),
             filters: Vec::new(),
         };
         let mut resolver = Resolver { columns, plan, chosen: Vec::new() };
@@ -168,18 +164,20 @@ impl Plan {
             resolver.field("priority", PRIORITY, mapping.priority.as_deref())?;
         resolver.images(&mapping.image)?;
         resolver.alternates(mapping)?;
-        resolver.plan.video = resolver.mapped("video", video::TAGS, &mapping.video)?;
-        resolver.plan.news = resolver.mapped("news", news::TAGS, &mapping.news)?;
+        for (place, extension) in extension::ALL.iter().enumerate() {
+            let given = mapping.fields(extension);
+            if let Some(mapped) = resolver.mapped(extension.name, record(place), given)? {
+                resolver.plan.blocks.push((place, mapped));
+            }
+        }
         resolver.plan.split = match config.split_by.as_deref() {
             None => None,
             Some("@host") => Some(Split::Host),
             Some(column) => Some(Split::Slot(resolver.slot("split_by", column)?)),
         };
         let plan = &mut resolver.plan;
-        plan.extended = !plan.images.is_empty()
-            || plan.alternates.is_some()
-            || plan.video.is_some()
-            || plan.news.is_some();
+        plan.extended =
+            !plan.images.is_empty() || plan.alternates.is_some() || !plan.blocks.is_empty();
         for filter in &config.filters {
             resolver.filter(filter)?;
         }
@@ -205,13 +203,13 @@ impl Resolver<'_> {
                 .columns()
                 .map(|name| self.slot("loc_template", name))
                 .collect::<Result<_>>()?;
-            self.plan.loc = LocFrom::Template(template, slots);
+            self.plan.loc = LocSource::Template(template, slots);
             self.choose("loc", text, false);
             return Ok(());
         }
         match self.field("loc", LOC, named)? {
-            Some(From::Slot(slot)) => self.plan.loc = LocFrom::Slot(slot),
-            Some(From::Constant(_)) => {
+            Some(ValueSource::Slot(slot)) => self.plan.loc = LocSource::Slot(slot),
+            Some(ValueSource::Constant(_)) => {
                 return Err(Error::config("config.loc", "loc cannot be a constant; name a column"));
             }
             None => {
@@ -242,15 +240,15 @@ impl Resolver<'_> {
         field: &'static str,
         names: &[&str],
         named: Option<&str>,
-    ) -> Result<Option<From>> {
+    ) -> Result<Option<ValueSource>> {
         if let Some(constant) = named.and_then(|name| name.strip_prefix('=')) {
             self.choose(field, &format!("={constant}"), false);
-            return Ok(Some(From::Constant(constant.as_bytes().to_vec())));
+            return Ok(Some(ValueSource::Constant(constant.as_bytes().to_vec())));
         }
         if let Some(name) = named {
             let slot = self.slot(field, name)?;
             self.choose(field, name, false);
-            return Ok(Some(From::Slot(slot)));
+            return Ok(Some(ValueSource::Slot(slot)));
         }
         let found: Vec<&String> = (self.columns.names.iter())
             .filter(|column| names.contains(&&*plain_name(column)))
@@ -261,7 +259,7 @@ impl Resolver<'_> {
                 let name = name.clone();
                 let slot = self.slot(field, &name)?;
                 self.choose(field, &name, true);
-                Ok(Some(From::Slot(slot)))
+                Ok(Some(ValueSource::Slot(slot)))
             }
             _ => {
                 let list: Vec<String> = found.iter().map(|name| format!("{name:?}")).collect();

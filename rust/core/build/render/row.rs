@@ -1,55 +1,27 @@
 //! A row to one `<url>`.
 
-use std::hash::Hasher;
 use std::mem::take;
 use std::ops::Range;
-
-use jiff::tz::TimeZone;
-use siphasher::sip128::{Hasher128, SipHasher13};
 
 use crate::UNCHECKED;
 use crate::build::render::alternate::Links;
 use crate::build::render::block::Blocks;
 use crate::build::render::image::Images;
-use crate::build::render::loc::{Folder, Hosts, LocFault, LocRules, Site};
-use crate::build::render::news;
-use crate::build::render::plan::{From, LocFrom, Mapped, Plan};
+use crate::build::render::loc::LocFault;
+use crate::build::render::plan::{LocSource, Plan, ValueSource};
+use crate::build::render::rules::{CHANGEFREQ_WRONG, LASTMOD_WRONG, PRIORITY_WRONG, Rules};
 use crate::build::render::tail::Tail;
-use crate::build::render::video;
-use crate::build::unique;
-use crate::build::variants::Rate;
-use crate::config::{Config, Epoch, Layout, NewsOld, OnBadField, Output};
-use crate::error::{Error, Result};
-use crate::flow::cell::{Cell, Row};
-use crate::flow::chunk::{Chunk, Entry, NO_LASTMOD, REJECT_VALUE, Reject};
+use crate::flow::cell::Cell;
+use crate::flow::chunk::{Chunk, MAX_REJECT_VALUE, Reject};
+use crate::flow::entry::{ELEMENT_START, Entry, NO_LASTMOD};
+use crate::flow::hash::boundary_hash;
+use crate::flow::row::Row;
 use crate::sitemap::changefreq;
 use crate::sitemap::characters::trim;
-use crate::sitemap::date::{Lastmod, Order, canonical, local_to_instant};
+use crate::sitemap::date::{Lastmod, Order, canonical};
 use crate::sitemap::namespaces;
 use crate::sitemap::placeholder;
 use crate::sitemap::priority;
-
-/// What all renderers of a run share.
-pub struct Rules {
-    pub(crate) loc: LocRules,
-    /// for images, alternates and videos: any host
-    pub(crate) any: LocRules,
-    zone: Option<TimeZone>,
-    epoch: Option<Epoch>,
-    pub(crate) omit: bool,
-    text: bool,
-    pub(crate) max_bytes: u64,
-    pub(crate) news_old: NewsOld,
-    pub(crate) now: i64,
-    /// the key of the hashes of families
-    pub(crate) family_key: (u64, u64),
-    /// the key of the loc hashes, where they are wanted
-    pub(crate) key: Option<(u64, u64)>,
-    /// which locs are looked at for others that are nearly the same
-    pub(crate) rate: Rate,
-    /// locs are hashed for the stable layout
-    pub(crate) borders: bool,
-}
 
 /// Whether a lastmod is a number that may count from 1970; a year alone is none.
 fn is_count(cell: &Cell<'_>) -> bool {
@@ -63,126 +35,11 @@ fn is_count(cell: &Cell<'_>) -> bool {
     }
 }
 
-impl Rules {
-    /// Checks the parts of the configuration that rule rows. With `key`, locs are hashed by it.
-    pub fn new(config: &Config, key: Option<(u64, u64)>) -> Result<Rules> {
-        let site = Site::parse(&config.site)?;
-        let hosts = match config.hosts.as_str() {
-            "same" => Hosts::Same,
-            "any" => Hosts::Any,
-            list => Hosts::List(list.split(',').map(|host| host.trim().to_owned()).collect()),
-        };
-        let folder = config.sitemap_url.as_deref().map(Folder::parse).transpose()?;
-        let any = LocRules::new(site.clone(), Hosts::Any, config.strict_urls, MAX_CHARS, None)?
-            .joining(config.relative_urls);
-        let loc = LocRules::new(site, hosts, config.strict_urls, config.max_loc as usize, folder)?
-            .joining(config.relative_urls);
-        let zone = config.timezone.as_deref().map(|name| {
-            TimeZone::get(name).map_err(|_| {
-                Error::config(
-                    "config.timezone",
-                    format!("{name:?} is no time zone; write one such as Europe/Berlin or UTC"),
-                )
-            })
-        });
-        Ok(Rules {
-            loc,
-            any,
-            zone: zone.transpose()?,
-            epoch: config.lastmod_epoch,
-            omit: config.on_bad_field == OnBadField::Omit,
-            text: config.output == Output::Text,
-            max_bytes: config.max_bytes,
-            news_old: config.mapping.news_old,
-            now: config.mapping.now,
-            family_key: unique::random_key(),
-            rate: Rate::default(),
-            key,
-            borders: config.layout == Layout::Stable,
-        })
-    }
-
-    #[inline]
-    pub(crate) fn lastmod(&self, cell: &Cell<'_>) -> Option<Lastmod> {
-        match *cell {
-            Cell::Text(text) => match self.epoch {
-                Some(_) => {
-                    let digits = std::str::from_utf8(text).ok()?.trim();
-                    self.since_epoch(digits.parse().ok()?)
-                }
-                None => Lastmod::parse(text, self.zone.as_ref()),
-            },
-            Cell::Date(days) => Lastmod::from_days(days),
-            Cell::Instant(seconds) => Lastmod::from_seconds(seconds),
-            Cell::Local(seconds) => match &self.zone {
-                Some(zone) => Lastmod::from_seconds(local_to_instant(seconds, zone)?),
-                None => Lastmod::from_seconds(seconds),
-            },
-            Cell::Int(n) => self.since_epoch(n),
-            Cell::UInt(n) => self.since_epoch(n.try_into().ok()?),
-            // what pandas makes of integers with gaps
-            Cell::Float(n) if n.fract() == 0.0 && n.abs() < 9e15 => self.since_epoch(n as i64),
-            _ => None,
-        }
-    }
-
-    fn since_epoch(&self, n: i64) -> Option<Lastmod> {
-        match self.epoch? {
-            Epoch::Seconds => Lastmod::from_seconds(n),
-            Epoch::Milliseconds => Lastmod::from_seconds(n.div_euclid(1_000)),
-        }
-    }
-}
-
-/// Checks a constant of the mapping as a row's value would be.
-pub fn check_constants(rules: &Rules, plan: &Plan) -> Result<()> {
-    let wrong = |field: &str, value: &[u8], what: &str| {
-        let value = String::from_utf8_lossy(value).into_owned();
-        Err(Error::config("config.constant", format!("{field}: {value:?} {what}")))
-    };
-    if let Some(From::Constant(value)) = &plan.lastmod
-        && rules.lastmod(&Cell::Text(value)).is_none()
-    {
-        return wrong("lastmod", value, LASTMOD_WRONG);
-    }
-    if let Some(From::Constant(value)) = &plan.changefreq
-        && changefreq::parse(value).is_none()
-    {
-        return wrong("changefreq", value, CHANGEFREQ_WRONG);
-    }
-    if let Some(From::Constant(value)) = &plan.priority
-        && priority::from_text(value).is_none()
-    {
-        return wrong("priority", value, PRIORITY_WRONG);
-    }
-    if let Some(Mapped::Tags(tags)) = &plan.video {
-        for tag in video::URLS {
-            if let Some(From::Constant(value)) = &tags[tag]
-                && !trim(value).is_empty()
-                && let Err(fault) = rules.any.encode(value, &mut Vec::new())
-            {
-                let field = video::TAGS[tag].replacen('.', ":", 1);
-                return wrong(&field, value, fault.message());
-            }
-        }
-    }
-    Ok(())
-}
-
-/// How an element begins.
-pub(crate) const OPEN: &[u8] = b"<url><loc>";
 /// How it ends.
 const CLOSE: &[u8; 7] = b"</url>\n";
 
-/// Characters of a percent-encoded URL that crawlers take (PROTOCOL section 1).
-const MAX_CHARS: usize = 2_047;
-
-const LASTMOD_WRONG: &str =
-    "is no date that can be written (2026-11-20, or with a time); a bare year or month is none";
 const LASTMOD_INTEGER: &str =
     "is a number; if it counts from 1970, name the unit (--lastmod-epoch seconds, or milliseconds)";
-const CHANGEFREQ_WRONG: &str = "is none of always, hourly, daily, weekly, monthly, yearly, never";
-const PRIORITY_WRONG: &str = "is no number from 0.0 to 1.0";
 
 /// Takes a chunk that is full while its batch goes on; false where no more are wanted.
 pub type Outlet<'o> = dyn FnMut(Chunk) -> bool + 'o;
@@ -198,8 +55,8 @@ pub struct Renderer<'r> {
     values: Vec<Vec<u8>>,
     pub(crate) images: Images,
     pub(crate) links: Links,
-    pub(crate) video: Blocks,
-    pub(crate) news: Blocks,
+    /// one for each of [`Plan::blocks`]
+    pub(crate) blocks: Vec<Blocks>,
 }
 
 /// What became of a row that is not rejected.
@@ -209,8 +66,8 @@ pub(crate) struct Element {
     pub namespaces: u8,
     /// Where the loc stands in the chunk.
     pub loc: Range<usize>,
-    /// Nothing is to be written: its news are too old.
-    pub old: bool,
+    /// The row is left out, and counted under this code.
+    pub dropped: Option<&'static str>,
 }
 
 impl<'r> Renderer<'r> {
@@ -225,8 +82,7 @@ impl<'r> Renderer<'r> {
             values: Vec::new(),
             images: Images::default(),
             links: Links::default(),
-            video: Blocks::new("video", video::TAGS),
-            news: Blocks::new("news", news::TAGS),
+            blocks: plan.blocks.iter().map(|(place, _)| Blocks::new(*place)).collect(),
         }
     }
 
@@ -263,9 +119,9 @@ impl<'r> Renderer<'r> {
         }
         let start = chunk.bytes.len();
         match self.url(row, chunk) {
-            Ok(element) if element.old => {
+            Ok(Element { dropped: Some(code), .. }) => {
                 chunk.end_row(false);
-                chunk.note("news.dropped");
+                chunk.note(code);
                 chunk.end_row(true);
                 chunk.bytes.truncate(start);
                 self.forget(chunk);
@@ -317,7 +173,7 @@ impl<'r> Renderer<'r> {
     /// Takes back what was told of an element that is not written.
     fn forget(&self, chunk: &mut Chunk) {
         chunk.keys.truncate(chunk.entries.len());
-        chunk.borders.truncate(chunk.entries.len());
+        chunk.boundaries.truncate(chunk.entries.len());
         chunk.members.truncate(chunk.entries.len());
     }
 
@@ -329,16 +185,16 @@ impl<'r> Renderer<'r> {
         chunk: &mut Chunk,
     ) -> std::result::Result<Element, Box<Reject>> {
         let start = chunk.bytes.len();
-        let mut element = Element { newest: NO_LASTMOD, namespaces: 0, loc: 0..0, old: false };
+        let mut element = Element { newest: NO_LASTMOD, namespaces: 0, loc: 0..0, dropped: None };
         if self.rules.text {
             self.loc(row, chunk)?;
             element.loc = start..chunk.bytes.len();
             chunk.bytes.push(b'\n');
             return Ok(element);
         }
-        chunk.bytes.extend_from_slice(OPEN);
+        chunk.bytes.extend_from_slice(ELEMENT_START);
         self.loc(row, chunk)?;
-        element.loc = start + OPEN.len()..chunk.bytes.len();
+        element.loc = start + ELEMENT_START.len()..chunk.bytes.len();
         let mut tail = Tail::new(take(&mut chunk.bytes));
         let newest = self.fields(row, chunk, &mut tail);
         chunk.bytes = tail.into_bytes();
@@ -355,7 +211,7 @@ impl<'r> Renderer<'r> {
         let start = chunk.bytes.len();
         let Renderer { rules, plan, value, encoded, values, .. } = self;
         let (raw, column): (&[u8], _) = match &plan.loc {
-            LocFrom::Slot(slot) => {
+            LocSource::Slot(slot) => {
                 let cell = row.cell(*slot, value);
                 match cell {
                     Cell::Text(text) => (text, Some(*slot)),
@@ -367,7 +223,7 @@ impl<'r> Renderer<'r> {
                     }
                 }
             }
-            LocFrom::Template(template, slots) => {
+            LocSource::Template(template, slots) => {
                 values.resize_with(slots.len(), Vec::new);
                 for (text, &slot) in values.iter_mut().zip(slots) {
                     text.clear();
@@ -400,12 +256,12 @@ impl<'r> Renderer<'r> {
             info.notes().for_each(|code| chunk.note(code));
         }
         if let Some(key) = rules.key {
-            let hash = hash(key, &chunk.bytes[start..]);
+            let hash = key.hash128(&chunk.bytes[start..]);
             chunk.keys.push(hash);
         }
-        if rules.borders {
-            let border = border(&chunk.bytes[start..]);
-            chunk.borders.push(border);
+        if rules.boundaries {
+            let boundary = boundary_hash(&chunk.bytes[start..]);
+            chunk.boundaries.push(boundary);
         }
         Ok(())
     }
@@ -532,27 +388,15 @@ impl<'r> Renderer<'r> {
     }
 }
 
-/// A hash that is the same in every run.
 #[inline]
-pub(crate) fn border(bytes: &[u8]) -> u64 {
-    let mut hasher = siphasher::sip::SipHasher13::new_with_keys(0, 0);
-    hasher.write(bytes);
-    hasher.finish()
-}
-
-/// A hash that nobody can foresee.
-#[inline]
-pub(crate) fn hash((k0, k1): (u64, u64), bytes: &[u8]) -> u128 {
-    let mut hasher = SipHasher13::new_with_keys(k0, k1);
-    hasher.write(bytes);
-    hasher.finish128().as_u128()
-}
-
-#[inline]
-pub(crate) fn cell<'a>(from: &'a From, row: &'a impl Row, scratch: &'a mut Vec<u8>) -> Cell<'a> {
+pub(crate) fn cell<'a>(
+    from: &'a ValueSource,
+    row: &'a impl Row,
+    scratch: &'a mut Vec<u8>,
+) -> Cell<'a> {
     match from {
-        From::Slot(slot) => row.cell(*slot, scratch),
-        From::Constant(text) => Cell::Text(text),
+        ValueSource::Slot(slot) => row.cell(*slot, scratch),
+        ValueSource::Constant(text) => Cell::Text(text),
     }
 }
 
@@ -563,7 +407,7 @@ fn bad_loc(fault: LocFault, value: &[u8], column: Option<&str>) -> Box<Reject> {
         column: column.map(str::to_owned),
         code: fault.code(),
         message: fault.message().into(),
-        value: value[..value.len().min(REJECT_VALUE)].to_vec(),
+        value: value[..value.len().min(MAX_REJECT_VALUE)].to_vec(),
     })
 }
 
@@ -573,7 +417,7 @@ fn bad_field(
     rules: &Rules,
     plan: &Plan,
     (code, message): (&'static str, &'static str),
-    from: &From,
+    from: &ValueSource,
     cell: &Cell<'_>,
     chunk: &mut Chunk,
 ) -> std::result::Result<(), Box<Reject>> {
@@ -583,10 +427,10 @@ fn bad_field(
     }
     let mut value = Vec::new();
     cell.write(&mut value);
-    value.truncate(REJECT_VALUE);
+    value.truncate(MAX_REJECT_VALUE);
     let column = match from {
-        From::Slot(slot) => Some(plan.names[*slot].clone()),
-        From::Constant(_) => None,
+        ValueSource::Slot(slot) => Some(plan.names[*slot].clone()),
+        ValueSource::Constant(_) => None,
     };
     Err(Box::new(Reject { row: 0, column, code, message: message.into(), value }))
 }

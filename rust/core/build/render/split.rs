@@ -2,8 +2,8 @@
 
 use crate::build::render::plan::Split;
 use crate::build::render::row::{Element, Renderer};
-use crate::flow::cell::Row;
 use crate::flow::chunk::Chunk;
+use crate::flow::row::Row;
 use crate::sitemap::characters::trim;
 use crate::sitemap::url::host_of;
 

@@ -1,7 +1,7 @@
 //! Sorted runs of a file as one.
 
-use crate::build::shard::spill::Segment;
 use crate::error::{Error, Kind, Result};
+use crate::flow::spill::Segment;
 use crate::sitemap::date::Order;
 
 /// What stands before an element in the file.
@@ -13,11 +13,11 @@ pub struct Head {
     pub loc: u32,
     /// Bytes of the value that it is split by, which stands behind it.
     pub split: u32,
-    /// As [`crate::flow::chunk::Entry::newest`].
+    /// As [`crate::flow::entry::Entry::newest`].
     pub newest: Order,
     /// As in [`crate::flow::chunk::Chunk::borders`].
     pub border: u64,
-    /// As [`crate::flow::chunk::Entry::namespaces`].
+    /// As [`crate::flow::entry::Entry::namespaces`].
     pub namespaces: u8,
 }
 

@@ -1,25 +1,24 @@
 //! `<url>` elements to shards that keep every limit.
 
-pub mod border;
-pub mod gzip;
 mod merge;
 mod name;
 pub mod packer;
 pub mod sort;
-mod spill;
 pub mod split;
+pub mod stable;
 
 use std::sync::Arc;
 
 use crate::config::Layout;
 use crate::flow::chunk::Chunk;
+use crate::flow::shard::{Piece, Shard};
 
 /// How the shards of a run are filled.
 pub enum Packing {
     /// As full as the limits allow.
     Packed(packer::Packer),
     /// Up to borders that the rows set.
-    Stable(border::Borders),
+    Stable(stable::Borders),
 }
 
 impl Packing {
@@ -27,7 +26,7 @@ impl Packing {
     pub fn new(layout: Layout, limits: packer::Limits) -> Packing {
         match layout {
             Layout::Packed => Packing::Packed(packer::Packer::new(limits)),
-            Layout::Stable => Packing::Stable(border::Borders::new(limits)),
+            Layout::Stable => Packing::Stable(stable::Borders::new(limits)),
         }
     }
 
@@ -35,7 +34,7 @@ impl Packing {
     pub fn push<E>(
         &mut self,
         chunk: &Arc<Chunk>,
-        emit: &mut impl FnMut(packer::Shard) -> Result<(), E>,
+        emit: &mut impl FnMut(Shard) -> Result<(), E>,
     ) -> Result<(), E> {
         match self {
             Packing::Packed(packer) => packer.push(chunk, emit),
@@ -44,7 +43,7 @@ impl Packing {
     }
 
     /// The pieces that belong to no complete shard yet, in their order.
-    pub fn pieces(&mut self) -> &mut Vec<packer::Piece> {
+    pub fn pieces(&mut self) -> &mut Vec<Piece> {
         match self {
             Packing::Packed(packer) => packer.pieces(),
             Packing::Stable(borders) => borders.pieces(),
@@ -52,7 +51,7 @@ impl Packing {
     }
 
     /// The last shard, if there is one.
-    pub fn finish(self) -> Option<packer::Shard> {
+    pub fn finish(self) -> Option<Shard> {
         match self {
             Packing::Packed(packer) => packer.finish(),
             Packing::Stable(borders) => borders.finish(),

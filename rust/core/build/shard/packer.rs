@@ -4,11 +4,9 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::build::shard::spill::Segment;
-use crate::error::Result;
-use crate::flow::chunk::{Chunk, NO_LASTMOD};
-use crate::flow::room::{Charge, Room};
-use crate::sitemap::date::Order;
+use crate::flow::chunk::Chunk;
+use crate::flow::entry::NO_LASTMOD;
+use crate::flow::shard::{Piece, Shard};
 use crate::sitemap::namespaces;
 
 /// Articles in one sitemap at most (PROTOCOL section 2, *News*).
@@ -29,118 +27,6 @@ impl Limits {
     /// Bytes of header and footer.
     pub fn frame(&self, namespaces: u8) -> u64 {
         if self.text { 0 } else { namespaces::length(namespaces) }
-    }
-}
-
-/// Elements that stand next to each other.
-pub enum Piece {
-    /// In a chunk.
-    Chunk(Arc<Chunk>, Range<usize>),
-    /// In the spill file.
-    Spilled(Segment),
-}
-
-impl Piece {
-    /// Bytes that are in no chunk.
-    pub fn of(bytes: Vec<u8>) -> Piece {
-        let all = 0..bytes.len();
-        let mut chunk = Chunk::default();
-        chunk.bytes = bytes;
-        Piece::Chunk(Arc::new(chunk), all)
-    }
-
-    /// The bytes of the elements; a piece that was spilled has none until it is loaded.
-    pub fn as_bytes(&self) -> &[u8] {
-        match self {
-            Piece::Chunk(chunk, bytes) => &chunk.bytes[bytes.clone()],
-            Piece::Spilled(_) => &[],
-        }
-    }
-
-    /// How many bytes the elements have.
-    pub fn length(&self) -> usize {
-        match self {
-            Piece::Chunk(_, bytes) => bytes.len(),
-            Piece::Spilled(segment) => segment.length(),
-        }
-    }
-
-    /// The first bytes, and those behind them.
-    pub fn split(self, at: usize) -> (Piece, Piece) {
-        match self {
-            Piece::Chunk(chunk, bytes) => {
-                let middle = bytes.start + at;
-                let head = Piece::Chunk(chunk.clone(), bytes.start..middle);
-                (head, Piece::Chunk(chunk, middle..bytes.end))
-            }
-            Piece::Spilled(segment) => {
-                let (head, tail) = segment.split(at);
-                (Piece::Spilled(head), Piece::Spilled(tail))
-            }
-        }
-    }
-}
-
-/// Which of the sets that a build is split into.
-#[derive(Debug)]
-pub struct Set {
-    /// Its place among the sets.
-    pub number: usize,
-    /// What the names of its files begin with, without the number: safe, and no other set's.
-    pub stem: String,
-    /// The host of its URLs, if it is split by hosts.
-    pub host: Option<String>,
-}
-
-/// A shard that is complete.
-pub struct Shard {
-    /// Counts from 1 in the order of the rows.
-    pub number: u64,
-    /// Its elements.
-    pub pieces: Vec<Piece>,
-    /// How many there are.
-    pub urls: u32,
-    /// Their bytes, with header and footer.
-    pub bytes: u64,
-    /// The namespaces they use.
-    pub namespaces: u8,
-    /// The newest lastmod, as [`crate::flow::chunk::Entry::newest`] has it.
-    pub newest: Order,
-    /// The hash of its last row's loc, under the stable layout.
-    pub border: Option<u64>,
-    /// The set that it belongs to, if the build is split.
-    pub set: Option<Arc<Set>>,
-    /// Where its bytes are counted, and the count of those that are to be loaded.
-    pub charge: Option<(Room, Charge)>,
-}
-
-impl Shard {
-    /// Brings back what was spilled.
-    pub fn load(&mut self) -> Result<()> {
-        for piece in &mut self.pieces {
-            if let Piece::Spilled(segment) = piece {
-                let loaded = Piece::of(segment.read()?);
-                if let (Some((room, _)), Piece::Chunk(chunk, _)) = (&self.charge, &loaded) {
-                    chunk.charge(room);
-                }
-                *piece = loaded;
-            }
-        }
-        self.charge = None;
-        Ok(())
-    }
-
-    /// Counts its bytes in `room` as long as each of them is in memory; those that are spilled
-    /// count as if they were.
-    pub fn charge(&mut self, room: &Room) {
-        let mut spilled = 0;
-        for piece in &self.pieces {
-            match piece {
-                Piece::Chunk(chunk, _) => chunk.charge(room),
-                Piece::Spilled(segment) => spilled += segment.length(),
-            }
-        }
-        self.charge = Some((room.clone(), room.charge(spilled)));
     }
 }
 
@@ -169,8 +55,8 @@ impl Packer {
             namespaces: 0,
             newest: NO_LASTMOD,
             set: None,
-            border: None,
-            charge: None,
+            boundary: None,
+            reserved: None,
         }
     }
 
@@ -178,8 +64,8 @@ impl Packer {
     pub fn push<E>(
         &mut self,
         chunk: &Arc<Chunk>,
-        emit: &mut impl FnMut(Shard) -> std::result::Result<(), E>,
-    ) -> std::result::Result<(), E> {
+        emit: &mut impl FnMut(Shard) -> Result<(), E>,
+    ) -> Result<(), E> {
         if self.push_whole(chunk) {
             return Ok(());
         }
@@ -211,10 +97,10 @@ impl Packer {
 
     /// Takes a chunk at once, where no shard ends in it and its sum is known.
     fn push_whole(&mut self, chunk: &Arc<Chunk>) -> bool {
-        let Some(sum) = chunk.sum else { return false };
+        let Some(totals) = chunk.totals else { return false };
         let urls = u64::from(self.open.urls) + chunk.entries.len() as u64;
-        let news = self.news.saturating_add(sum.news);
-        let namespaces = self.open.namespaces | sum.namespaces;
+        let news = self.news.saturating_add(totals.news);
+        let namespaces = self.open.namespaces | totals.namespaces;
         let body = self.body + chunk.bytes.len() as u64;
         if urls > u64::from(self.limits.urls)
             || news > MAX_NEWS
@@ -225,7 +111,7 @@ impl Packer {
         self.run(chunk, 0..chunk.bytes.len());
         self.open.urls = urls as u32;
         self.open.namespaces = namespaces;
-        self.open.newest = self.open.newest.max(sum.newest);
+        self.open.newest = self.open.newest.max(totals.newest);
         (self.body, self.news) = (body, news);
         true
     }
@@ -259,7 +145,8 @@ impl Packer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::flow::chunk::Entry;
+    use crate::flow::entry::Entry;
+    use crate::sitemap::date::Order;
 
     /// What tells shards apart.
     type Told = (u64, u32, u64, u8, Order, Vec<u8>);

@@ -17,12 +17,13 @@ use std::thread::Scope;
 
 use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
 
-use crate::build::render::family::LOC_AT;
 use crate::build::shard::merge::{Cursor, Head, Tournament};
-use crate::build::shard::spill::{Segment, Spill};
 use crate::config::{Config, Layout, Output};
 use crate::error::{Error, Result};
-use crate::flow::chunk::{Chunk, Entry, Pool};
+use crate::flow::chunk::Chunk;
+use crate::flow::entry::{Entry, LOC_OFFSET};
+use crate::flow::pool::Pool;
+use crate::flow::spill::{Segment, SpillFile};
 use crate::thread::{inject, start_scoped};
 
 /// Bytes of the buffers through which the runs are merged, unless that is less than 16 KiB a run.
@@ -52,7 +53,7 @@ struct Form {
     loc_at: usize,
     text: bool,
     /// a hash of the loc for each, under the stable layout
-    borders: bool,
+    boundaries: bool,
     /// a value for each that the set is split by
     splits: bool,
 }
@@ -95,9 +96,9 @@ impl<'s> Sorter<'s> {
     {
         let text = config.output == Output::Text;
         let form = Form {
-            loc_at: if text { 0 } else { LOC_AT },
+            loc_at: if text { 0 } else { LOC_OFFSET },
             text,
-            borders: config.layout == Layout::Stable,
+            boundaries: config.layout == Layout::Stable,
             splits: config.split_by.is_some(),
         };
         let (runs, full) = bounded::<Run>(0);
@@ -212,7 +213,7 @@ impl Run {
             loc: row.loc,
             split: split.len() as u32,
             newest: entry.newest,
-            border: chunk.borders.get(row.entry as usize).copied().unwrap_or_default(),
+            border: chunk.boundaries.get(row.entry as usize).copied().unwrap_or_default(),
             namespaces: entry.namespaces,
         };
         (head, &chunk.bytes[row.at as usize..(row.at + entry.len) as usize], split)
@@ -223,12 +224,12 @@ impl Run {
         &self,
         form: Form,
         folder: &std::path::Path,
-        spill: &mut Option<Spill>,
+        spill: &mut Option<SpillFile>,
         stop: &AtomicBool,
     ) -> Result<Segment> {
         let spill = match spill {
             Some(spill) => spill,
-            None => spill.insert(Spill::new(&folder.join("sort.new"))?),
+            None => spill.insert(SpillFile::new(&folder.join("sort.new"))?),
         };
         let mut segment = spill.write(std::iter::empty())?;
         let mut block = Vec::with_capacity(BLOCK + BLOCK / 8);
@@ -320,8 +321,8 @@ impl<'s> Out<'s> {
         chunk.bytes.extend_from_slice(bytes);
         let Head { len, newest, namespaces, .. } = *head;
         chunk.entries.push(Entry { len, row: 0, newest, namespaces });
-        if self.form.borders {
-            chunk.borders.push(head.border);
+        if self.form.boundaries {
+            chunk.boundaries.push(head.border);
         }
         if self.form.splits {
             chunk.push_split(split);
@@ -348,7 +349,7 @@ mod tests {
     type Element = (Vec<u8>, i64, u64, Vec<u8>);
 
     fn loc(element: &Element) -> Vec<u8> {
-        let text = &element.0[LOC_AT..];
+        let text = &element.0[LOC_OFFSET..];
         text[..text.iter().position(|&b| b == b'<').unwrap()].to_vec()
     }
 
@@ -373,7 +374,7 @@ mod tests {
                 let len = text.len() as u32;
                 chunk.entries.push(Entry { len, row: i, newest, namespaces: 1 });
                 let (border, value) = (random(u64::MAX), random(3).to_string().into_bytes());
-                chunk.borders.push(border);
+                chunk.boundaries.push(border);
                 chunk.push_split(&value);
                 elements.push((text.into_bytes(), newest, border, value));
             }
@@ -412,7 +413,7 @@ mod tests {
                     got.push((
                         chunk.bytes[at..end].to_vec(),
                         entry.newest,
-                        chunk.borders[i],
+                        chunk.boundaries[i],
                         split,
                     ));
                     at = end;

@@ -8,12 +8,13 @@ use std::sync::Arc;
 
 use crate::build::shard::Packing;
 use crate::build::shard::name::Names;
-use crate::build::shard::packer::{Limits, Piece, Set, Shard};
-use crate::build::shard::spill::Spill;
+use crate::build::shard::packer::Limits;
 use crate::config::{Config, Layout};
 use crate::error::{Error, Kind, Result};
 use crate::flow::chunk::Chunk;
 use crate::flow::outcome::SetEntry;
+use crate::flow::shard::{Piece, Set, Shard};
+use crate::flow::spill::SpillFile;
 
 /// Bytes of elements in memory; twice as many at most with what vectors keep in reserve.
 const BUDGET: usize = 64 << 20;
@@ -32,7 +33,7 @@ pub struct Splitter {
     names: Names,
     /// where the spill file goes, and the file once there is one
     folder: PathBuf,
-    spill: Option<Spill>,
+    spill: Option<SpillFile>,
     budget: usize,
     held: usize,
 }
@@ -81,7 +82,7 @@ impl Splitter {
             let group = &mut self.groups[number];
             group.run.bytes.extend_from_slice(bytes);
             group.run.entries.push(*entry);
-            group.run.borders.extend(chunk.borders.get(i));
+            group.run.boundaries.extend(chunk.boundaries.get(i));
             self.held += bytes.len();
             if group.run.bytes.len() >= RUN {
                 self.held -= group.flush(emit)?;
@@ -119,7 +120,7 @@ impl Splitter {
     fn evict(&mut self, emit: &mut impl FnMut(Shard) -> Result<()>) -> Result<()> {
         let spill = match &mut self.spill {
             Some(spill) => spill,
-            None => self.spill.insert(Spill::new(&self.folder.join("split.new"))?),
+            None => self.spill.insert(SpillFile::new(&self.folder.join("split.new"))?),
         };
         for group in &mut self.groups {
             group.flush(emit)?;
@@ -174,7 +175,7 @@ impl Group {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::flow::chunk::Entry;
+    use crate::flow::entry::Entry;
 
     /// Random rows over many values against one packer a value, with a budget that forces spills.
     #[test]
@@ -214,7 +215,7 @@ mod tests {
                     let entry =
                         Entry { len: element.len() as u32, row: i, newest: 0, namespaces: 0 };
                     chunk.entries.push(entry);
-                    chunk.borders.push(seed);
+                    chunk.boundaries.push(seed);
                     chunk.push_split(value.to_string().as_bytes());
                     let place = order.iter().position(|&v| v == value).unwrap_or_else(|| {
                         order.push(value);

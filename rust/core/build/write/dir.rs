@@ -13,11 +13,11 @@ use crossbeam_channel::{Sender, bounded};
 use libdeflater::Crc;
 
 use crate::UNCHECKED;
-use crate::build::shard::gzip::Encoder;
-use crate::build::shard::packer::{Piece, Shard};
 use crate::build::write::Sink;
+use crate::build::write::gzip::Encoder;
 use crate::error::{Error, Kind, Result};
 use crate::flow::outcome::{ShardEntry, newest_text};
+use crate::flow::shard::{Piece, Shard};
 use crate::sitemap::namespaces;
 use crate::thread;
 use crate::thread::inject;
@@ -110,7 +110,7 @@ impl Syncer {
         let work = move || {
             for (path, file) in written {
                 inject("syncer.file");
-                file.sync_all().map_err(|e| write_error(&path, e))?;
+                file.sync_all().map_err(|e| Error::unwritable(&path, e))?;
             }
             Ok(())
         };
@@ -146,7 +146,7 @@ impl<'a> Dir<'a> {
         let kind = if self.text { "txt" } else { "xml" };
         let gz = if self.encoder.is_some() { ".gz" } else { "" };
         let stem = shard.set.as_ref().map_or(&self.name, |set| &set.stem);
-        match shard.border {
+        match shard.boundary {
             None => format!("{stem}-{:05}.{kind}{gz}", shard.number),
             // whoever has an old index finds the old bytes: another content has another name
             Some(border) => {
@@ -207,16 +207,6 @@ fn same_name(path: &str) -> Error {
     Error::new(Kind::Output, "output.same_name", message)
 }
 
-/// What an error while writing a file of the output means.
-pub fn write_error(path: &Path, error: std::io::Error) -> Error {
-    if error.kind() == ErrorKind::StorageFull {
-        let mut full = Error::output("output.disk_full", path, error);
-        full.message.push_str("; what was live still is: free some room and run again");
-        return full;
-    }
-    Error::output("output.unwritable", path, error)
-}
-
 /// A digest of the uncompressed bytes.
 fn digest(pieces: &[Piece]) -> String {
     let mut hasher = Hasher::new();
@@ -257,7 +247,7 @@ impl Checked {
 
 /// Whether a file has the size that was written to it, and ends as it must.
 fn check_file(path: &Path, file: &File, size: u64, trailer: Option<[u8; 8]>) -> Result<()> {
-    let failed = |e| write_error(path, e);
+    let failed = |e| Error::unwritable(path, e);
     let found = file.metadata().map_err(failed)?.len();
     if found != size {
         let message = format!("{}: {found} bytes, {size} were written", path.display());
@@ -304,11 +294,11 @@ impl Sink for Dir<'_> {
                 entry.changed = false;
                 return Ok(entry);
             }
-            if shard.border.is_some() {
+            if shard.boundary.is_some() {
                 return Err(same_name(&entry.path));
             }
         }
-        let Some(digest) = known.as_ref().filter(|_| shard.border.is_some()) else {
+        let Some(digest) = known.as_ref().filter(|_| shard.boundary.is_some()) else {
             return self.stage(entry, pieces, known);
         };
         let (claim, writing) = self.claim(&entry.path, digest)?;
@@ -334,7 +324,7 @@ impl Sink for Dir<'_> {
         }
         File::open(&self.folder)
             .and_then(|folder| folder.sync_all())
-            .map_err(|e| write_error(&self.folder, e))
+            .map_err(|e| Error::unwritable(&self.folder, e))
     }
 }
 
@@ -348,7 +338,7 @@ impl Dir<'_> {
         mut known: Option<String>,
     ) -> Result<ShardEntry> {
         let target = self.folder.join(&entry.path);
-        let failed = |e| write_error(&target, e);
+        let failed = |e| Error::unwritable(&target, e);
         if let Some(parent) = target.parent() {
             fs::create_dir_all(parent).map_err(failed)?;
         }
@@ -410,7 +400,7 @@ fn write_all_vectored(file: &mut File, mut parts: &mut [IoSlice<'_>]) -> std::io
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::build::shard::gzip::Libdeflate;
+    use crate::build::write::gzip::Libdeflate;
 
     fn shard(number: u64, text: &str) -> Shard {
         Shard {
@@ -419,10 +409,10 @@ mod tests {
             urls: 1,
             bytes: text.len() as u64 + namespaces::length(0),
             namespaces: 0,
-            newest: crate::flow::chunk::NO_LASTMOD,
-            border: Some(7),
+            newest: crate::flow::entry::NO_LASTMOD,
+            boundary: Some(7),
             set: None,
-            charge: None,
+            reserved: None,
         }
     }
 
@@ -495,7 +485,7 @@ mod tests {
     fn what_is_there_already_is_no_place_for_a_shard() {
         let folder = folder("there");
         let mut numbered = shard(3, "a");
-        numbered.border = None;
+        numbered.boundary = None;
         fs::write(folder.join("s-00003.xml"), "foreign").unwrap();
         let dir = Dir::new(folder.clone(), "s".into(), false, None, HashMap::new());
         assert_eq!(dir.write(numbered).unwrap_err().code, "output.unwritable");

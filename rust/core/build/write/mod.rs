@@ -1,11 +1,12 @@
 //! Complete shards to files.
 
 pub mod dir;
+pub mod gzip;
 pub mod rejects;
 
-use crate::build::shard::packer::Shard;
 use crate::error::Result;
 use crate::flow::outcome::ShardEntry;
+use crate::flow::shard::Shard;
 
 /// Takes complete shards, from several threads at once and in any order.
 ///

@@ -3,10 +3,13 @@
 use std::collections::HashSet;
 
 use crate::inspect::check::host::{Hosts, Others};
-use crate::inspect::check::{date, hreflang, url, value};
+use crate::inspect::check::{date, hreflang, url};
 use crate::inspect::codes;
-use crate::inspect::document::entry::{Entry, Field, Form, NewsField};
+use crate::inspect::document::entry::{Entry, Field, Form};
 use crate::inspect::finding::{At, Log, quoted, text};
+use crate::sitemap::element::{Element, Limit};
+use crate::sitemap::extension::{self, alternate};
+use crate::sitemap::value::decimal_in;
 
 const FREQUENCIES: [&[u8]; 7] =
     [b"always", b"hourly", b"daily", b"weekly", b"monthly", b"yearly", b"never"];
@@ -37,7 +40,8 @@ pub struct EntryChecks<'a> {
     added: &'a [String],
     others: Others,
     entries: u64,
-    news: u64,
+    /// blocks of each extension
+    blocks: [u32; extension::ALL.len()],
     same: Option<Vec<u8>>,
     all_same: bool,
     dated: u64,
@@ -69,7 +73,7 @@ impl<'a> EntryChecks<'a> {
             added,
             others: Others::default(),
             entries: 0,
-            news: 0,
+            blocks: [0; extension::ALL.len()],
             same: None,
             all_same: true,
             dated: 0,
@@ -101,7 +105,7 @@ impl<'a> EntryChecks<'a> {
             });
         }
         if let Some(number) = entry.priority
-            && !value::decimal_in(number, 1)
+            && !decimal_in(number, 1)
             && !number.is_empty()
         {
             log.add(&codes::PRIORITY_INVALID, entry.place(3), loc, || {
@@ -250,9 +254,15 @@ impl<'a> EntryChecks<'a> {
 
     fn parts(&mut self, entry: &Entry<'_>, log: &mut Log) {
         let loc = Some(entry.loc);
-        let images = entry.parts.iter().filter(|part| part.field == Field::Image).count();
-        if images > 1_000 {
-            log.add(&codes::IMAGE_TOO_MANY, entry.at, loc, || format!("{images} images"));
+        for (place, extension) in extension::ALL.iter().enumerate() {
+            let Some(Limit { count: max, finding: Some(code), .. }) = extension.per_url else {
+                continue;
+            };
+            let blocks =
+                entry.parts.iter().filter(|part| part.field == Field::Block(place)).count();
+            if blocks > max as usize {
+                log.add(code, entry.at, loc, || format!("{blocks} of {max}"));
+            }
         }
         let mut langs = Langs::default();
         let (mut links, mut own) = (0u64, false);
@@ -261,26 +271,19 @@ impl<'a> EntryChecks<'a> {
             match part.field {
                 Field::AlternateLang => {
                     if !langs.insert(text) {
-                        log.add(&codes::ALTERNATE_REPEATED, part.at, loc, || {
+                        log.add(&alternate::REPEATED, part.at, loc, || {
                             format!("{} stands twice", quoted(text))
                         });
                     }
                     links += u64::from(hreflang::fault(text).is_none());
                 }
                 Field::AlternateHref => own |= text == entry.loc,
-                Field::News => {
-                    self.news += 1;
-                    if self.news == 1_001 {
-                        log.add(&codes::NEWS_TOO_MANY, part.at, loc, || {
-                            "more than 1,000 articles".to_owned()
-                        });
-                    }
-                }
-                Field::NewsPart(NewsField::PublicationDate) => {
+                Field::Block(place) => self.block(place, part.at, loc, log),
+                Field::Text(&Element { max_age: Some(max_age), .. }) => {
                     if let Ok((instant, _)) = date::parse(text)
-                        && instant < self.now - 3 * DAY
+                        && instant < self.now - max_age.verify_seconds * 1_000_000
                     {
-                        log.add(&codes::NEWS_OLD, part.at, loc, || {
+                        log.add(max_age.finding, part.at, loc, || {
                             format!("published {}", quoted(text))
                         });
                     }
@@ -289,9 +292,21 @@ impl<'a> EntryChecks<'a> {
             }
         }
         if links > 0 && !own {
-            log.add(&codes::ALTERNATE_NO_SELF, entry.at, loc, || {
+            log.add(&alternate::NO_SELF, entry.at, loc, || {
                 "the page is not among its own alternates".to_owned()
             });
+        }
+    }
+
+    /// A block of an extension begins.
+    fn block(&mut self, place: usize, at: At, loc: Option<&[u8]>, log: &mut Log) {
+        let Some(Limit { count: max, finding: Some(code), .. }) = extension::ALL[place].per_file
+        else {
+            return;
+        };
+        self.blocks[place] += 1;
+        if self.blocks[place] == max + 1 {
+            log.add(code, at, loc, || format!("more than {max} in one file"));
         }
     }
 

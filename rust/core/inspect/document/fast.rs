@@ -8,6 +8,7 @@
 use crate::inspect::check::{hreflang, url};
 use crate::inspect::document::entry::{Field, Part};
 use crate::inspect::finding::At;
+use crate::sitemap::namespaces::IMAGES;
 
 /// A `<url>` as offsets into the bytes that were looked at.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
@@ -70,7 +71,7 @@ impl Extensions {
             if self.images
                 && let Some(inside) = expect(bytes, at, b"<image:image>")
             {
-                self.part(Field::Image, b"", place)?;
+                self.part(Field::Block(IMAGES), b"", place)?;
                 let tag = space(bytes, inside);
                 let text = expect(bytes, tag, b"<image:loc>")?;
                 let end = text + memchr::memchr(b'<', bytes.get(text..)?)?;

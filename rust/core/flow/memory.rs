@@ -1,27 +1,27 @@
-//! Bytes that are in memory for one purpose, counted as long as their owners live.
+//! Memory that is in use for one purpose, counted for as long as its owners live.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// A count of bytes that several threads see.
+/// A count of bytes that threads share.
 #[derive(Debug, Clone, Default)]
-pub struct Room(Arc<AtomicUsize>);
+pub struct MemoryUse(Arc<AtomicUsize>);
 
 /// Counts some bytes until it is dropped.
 #[derive(Debug)]
 pub struct Charge {
-    room: Room,
+    memory: MemoryUse,
     bytes: usize,
 }
 
-impl Room {
-    /// Counts so many bytes more.
+impl MemoryUse {
+    /// Adds bytes to the count until the result is dropped.
     pub fn charge(&self, bytes: usize) -> Charge {
         self.0.fetch_add(bytes, Ordering::Relaxed);
-        Charge { room: self.clone(), bytes }
+        Charge { memory: self.clone(), bytes }
     }
 
-    /// The bytes that are counted now.
+    /// The current count in bytes.
     pub fn used(&self) -> usize {
         self.0.load(Ordering::Relaxed)
     }
@@ -29,6 +29,6 @@ impl Room {
 
 impl Drop for Charge {
     fn drop(&mut self) {
-        self.room.0.fetch_sub(self.bytes, Ordering::Relaxed);
+        self.memory.0.fetch_sub(self.bytes, Ordering::Relaxed);
     }
 }

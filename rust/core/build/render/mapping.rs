@@ -1,8 +1,9 @@
 //! The mapping of the extensions, resolved for one input.
 
-use crate::build::render::plan::{Alternates, From, Mapped, Resolver};
+use crate::build::render::plan::{Alternates, Mapped, Resolver, ValueSource};
 use crate::config::Mapping;
 use crate::error::{Error, Result};
+use crate::sitemap::extension::record::Record;
 use crate::sitemap::hreflang;
 
 impl Resolver<'_> {
@@ -56,8 +57,8 @@ impl Resolver<'_> {
                 ));
             }
             let language = match (&mapping.lang_column, &found.lang) {
-                (Some(column), _) => From::Slot(self.slot("lang_column", column)?),
-                (None, Some(code)) => From::Constant(code.clone()),
+                (Some(column), _) => ValueSource::Slot(self.slot("lang_column", column)?),
+                (None, Some(code)) => ValueSource::Constant(code.clone()),
                 (None, None) => {
                     return Err(Error::config(
                         "config.alternate",
@@ -96,44 +97,40 @@ impl Resolver<'_> {
         Ok(())
     }
 
-    /// Tags mapped to columns or constants, or one column of structs.
+    /// The source of each field of a record, or one column of structs.
     pub(crate) fn mapped(
         &mut self,
-        field: &'static str,
-        tags: &[&str],
+        option: &'static str,
+        record: &Record,
         given: &[(Option<String>, String)],
     ) -> Result<Option<Mapped>> {
         if given.is_empty() {
             return Ok(None);
         }
-        self.choose(field, &told(given), false);
+        self.choose(option, &told(given), false);
         if let [(None, column)] = given {
-            return Ok(Some(Mapped::Whole(self.any_slot(field, column)?)));
+            return Ok(Some(Mapped::Whole(self.any_slot(option, column)?)));
         }
-        let mut from = vec![None; tags.len()];
-        for (tag, source) in given {
-            let Some(tag) = tag else {
-                return Err(Error::config(
-                    "config.tag",
-                    format!(
-                        "--{field}: {source:?}: give one column of structs, or TAG=COL for each tag"
-                    ),
-                ));
+        let mut sources = vec![None; record.fields.len()];
+        for (name, source) in given {
+            let Some(name) = name else {
+                let help = "give one column of structs, or TAG=COL for each tag";
+                let message = format!("--{option}: {source:?}: {help}");
+                return Err(Error::config("config.tag", message));
             };
-            let name = |code: &&str| code[field.len() + 1..].to_owned();
-            let Some(place) = tags.iter().position(|code| name(code) == *tag) else {
-                let known: Vec<String> = tags.iter().map(name).collect();
-                return Err(Error::config(
-                    "config.tag",
-                    format!("--{field}: there is no tag {tag:?}; there are: {}", known.join(", ")),
-                ));
+            let Some(place) = record.mapped().position(|field| field.name == name) else {
+                let known: Vec<&str> = record.mapped().map(|field| field.name).collect();
+                let known = known.join(", ");
+                let message =
+                    format!("--{option}: there is no tag {name:?}; the tags are: {known}");
+                return Err(Error::config("config.tag", message));
             };
-            from[place] = Some(match source.strip_prefix('=') {
-                Some(constant) => From::Constant(constant.as_bytes().to_vec()),
-                None => From::Slot(self.any_slot(field, source)?),
+            sources[place] = Some(match source.strip_prefix('=') {
+                Some(constant) => ValueSource::Constant(constant.as_bytes().to_vec()),
+                None => ValueSource::Slot(self.any_slot(option, source)?),
             });
         }
-        Ok(Some(Mapped::Tags(from)))
+        Ok(Some(Mapped::Fields(sources)))
     }
 }
 

@@ -12,8 +12,10 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::build::shard::packer::{Limits, MAX_NEWS, Piece, Shard};
-use crate::flow::chunk::{Chunk, Entry, NO_LASTMOD};
+use crate::build::shard::packer::{Limits, MAX_NEWS};
+use crate::flow::chunk::Chunk;
+use crate::flow::entry::{Entry, NO_LASTMOD};
+use crate::flow::shard::{Piece, Shard};
 use crate::sitemap::date::Order;
 use crate::sitemap::namespaces;
 
@@ -85,7 +87,7 @@ impl Borders {
     ) -> Result<(), E> {
         let mut at = 0;
         let mut from = 0; // where the run at hand begins
-        for (entry, &hash) in chunk.entries.iter().zip(&chunk.borders) {
+        for (entry, &hash) in chunk.entries.iter().zip(&chunk.boundaries) {
             let start = at;
             at += entry.len as usize;
             while !self.open.is_empty() && !self.fits(entry) {
@@ -165,9 +167,9 @@ impl Borders {
             bytes: all.bytes + self.limits.frame(all.namespaces),
             namespaces: all.namespaces,
             newest: all.newest,
-            border: Some(all.hash),
+            boundary: Some(all.hash),
             set: None,
-            charge: None,
+            reserved: None,
         }
     }
 
@@ -244,13 +246,13 @@ mod tests {
                     let newest = NO_LASTMOD;
                     let entry = Entry { len: *len, row: 0, newest, namespaces: *namespaces };
                     chunk.entries.push(entry);
-                    chunk.borders.push(*hash);
+                    chunk.boundaries.push(*hash);
                 }
                 borders.push(&Arc::new(chunk), &mut emit).unwrap();
             }
             shards.extend(borders.finish());
             let got: Vec<(usize, u64)> =
-                shards.iter().map(|shard| (shard.urls as usize, shard.border.unwrap())).collect();
+                shards.iter().map(|shard| (shard.urls as usize, shard.boundary.unwrap())).collect();
             assert_eq!(got, model(limits, &rows));
             let mut read = Vec::new();
             for (n, shard) in shards.iter().enumerate() {

@@ -1,7 +1,7 @@
 //! Compression of a whole shard: one member, no name, no time, so that same bytes give same bytes.
 
-use crate::build::shard::packer::Piece;
 use crate::error::{Error, Kind, Result};
+use crate::flow::shard::Piece;
 
 /// Takes the next bytes of a file.
 pub type Output<'o> = dyn FnMut(&[u8]) -> Result<()> + 'o;

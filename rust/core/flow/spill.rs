@@ -1,4 +1,4 @@
-//! Elements that wait on the disk until their shard is complete.
+//! Elements on disk, until their shard is complete.
 
 use std::fs::{File, OpenOptions};
 use std::io::Write;
@@ -6,11 +6,10 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::build::write::dir::write_error;
 use crate::error::{Error, Result};
 
-/// A file that grows; it holds each element at most once.
-pub struct Spill {
+/// A growing temporary file. Each element is written once.
+pub struct SpillFile {
     file: Arc<File>,
     path: Arc<PathBuf>,
     length: u64,
@@ -24,24 +23,23 @@ pub struct Segment {
     length: usize,
 }
 
-impl Spill {
-    /// Creates the file; it has no name on the disk afterwards, so nothing is left of it however
-    /// the run ends.
-    pub fn new(path: &Path) -> Result<Spill> {
-        let failed = |e| write_error(path, e);
-        // of a run that was killed between the next two steps
+impl SpillFile {
+    /// Creates the file and unlinks it, so that nothing remains of it however the run ends.
+    pub fn new(path: &Path) -> Result<SpillFile> {
+        let failed = |e| Error::unwritable(path, e);
+        // a run that was killed between the next two steps leaves it behind
         let _ = std::fs::remove_file(path);
         let mut options = OpenOptions::new();
         let file = options.read(true).write(true).create_new(true).open(path).map_err(failed)?;
         std::fs::remove_file(path).map_err(failed)?;
-        Ok(Spill { file: Arc::new(file), path: Arc::new(path.to_owned()), length: 0 })
+        Ok(SpillFile { file: Arc::new(file), path: Arc::new(path.to_owned()), length: 0 })
     }
 
     /// Appends bytes.
     pub fn write<'a>(&mut self, parts: impl Iterator<Item = &'a [u8]>) -> Result<Segment> {
         let offset = self.length;
         for part in parts {
-            (&*self.file).write_all(part).map_err(|e| write_error(&self.path, e))?;
+            (&*self.file).write_all(part).map_err(|e| Error::unwritable(&self.path, e))?;
             self.length += part.len() as u64;
         }
         Ok(Segment {
@@ -54,12 +52,12 @@ impl Spill {
 }
 
 impl Segment {
-    /// How many bytes it has.
+    /// Its length in bytes.
     pub fn length(&self) -> usize {
         self.length
     }
 
-    /// The first bytes, and those behind them.
+    /// The first `at` bytes, and the rest.
     pub fn split(self, at: usize) -> (Segment, Segment) {
         let tail = Segment {
             file: self.file.clone(),
@@ -70,12 +68,12 @@ impl Segment {
         (Segment { length: at, ..self }, tail)
     }
 
-    /// Takes the segment that was written next.
+    /// Joins the segment that was written right after this one.
     pub fn append(&mut self, next: Segment) {
         self.length += next.length;
     }
 
-    /// Reads a part of it, from `at` on.
+    /// Reads a part of it, beginning at offset `at`.
     pub fn read_at(&self, at: usize, bytes: &mut [u8]) -> Result<()> {
         self.file
             .read_exact_at(bytes, self.offset + at as u64)

@@ -4,75 +4,44 @@
 
 use std::sync::Arc;
 
-use crate::build::render::alternate::{MOST, X_DEFAULT, write_link};
-use crate::build::unique::Unique;
+use crate::build::render::alternate::{X_DEFAULT, write_link};
 use crate::config::MAX_BYTES;
 use crate::error::{Error, Kind, Result};
-use crate::flow::chunk::{Chunk, Entry};
+use crate::flow::chunk::Chunk;
+use crate::flow::entry::{Entry, LOC_OFFSET};
+use crate::flow::key_set::KeySet;
+use crate::flow::member::Member;
+use crate::sitemap::extension::alternate::LIMIT;
 use crate::sitemap::namespaces;
-
-/// What a renderer tells of an entry for its family.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Member {
-    /// A keyed hash of the key; 0 for a row without one.
-    pub key: u128,
-    /// Where in the element the list goes.
-    pub hole: u32,
-    /// Bytes of the loc, escaped; it begins at [`LOC_AT`].
-    pub loc: u32,
-    code: [u8; 15],
-    code_len: u8,
-}
-
-/// Where the loc begins in an element.
-pub const LOC_AT: usize = "<url><loc>".len();
-
-impl Member {
-    /// A member without its hole; `None` if the code is longer than a checked one can be.
-    pub fn new(key: u128, loc: usize, code: &[u8]) -> Option<Member> {
-        let mut member = Member {
-            key,
-            loc: u32::try_from(loc).ok()?,
-            code_len: code.len() as u8,
-            ..Member::default()
-        };
-        member.code.get_mut(..code.len())?.copy_from_slice(code);
-        Some(member)
-    }
-
-    fn code(&self) -> &[u8] {
-        &self.code[..usize::from(self.code_len)]
-    }
-}
 
 /// A row that waits for the rest of its family.
 struct Waiting {
     bytes: Vec<u8>,
     entry: Entry,
     member: Member,
-    border: Option<u64>,
+    boundary: Option<u64>,
     split: Vec<u8>,
 }
 
 impl Waiting {
     fn loc(&self) -> &[u8] {
-        &self.bytes[LOC_AT..LOC_AT + self.member.loc as usize]
+        &self.bytes[LOC_OFFSET..LOC_OFFSET + self.member.loc as usize]
     }
 }
 
 /// Puts the lists in.
-pub struct Families {
+pub struct HreflangGroups {
     x_default: Option<Vec<u8>>,
     max_bytes: u64,
     /// the families that have ended
-    ended: Unique,
+    ended: KeySet,
     open: Vec<Waiting>,
 }
 
-impl Families {
+impl HreflangGroups {
     /// With the language whose pages are for all others too.
-    pub fn new(x_default: Option<Vec<u8>>, max_bytes: u64) -> Families {
-        Families { x_default, max_bytes, ended: Unique::new(), open: Vec::new() }
+    pub fn new(x_default: Option<Vec<u8>>, max_bytes: u64) -> HreflangGroups {
+        HreflangGroups { x_default, max_bytes, ended: KeySet::default(), open: Vec::new() }
     }
 
     /// Takes a chunk and gives the elements that are complete to `emit`. `row` is the number of the
@@ -89,8 +58,8 @@ impl Families {
                 self.end(&mut done)?;
             }
             let split = chunk.split_of(i).to_vec();
-            let border = chunk.borders.get(i).copied();
-            let waiting = Waiting { bytes: bytes.to_vec(), entry: *entry, member, border, split };
+            let boundary = chunk.boundaries.get(i).copied();
+            let waiting = Waiting { bytes: bytes.to_vec(), entry: *entry, member, boundary, split };
             if member.key == 0 {
                 done.write(&waiting, &[])?;
                 continue;
@@ -104,7 +73,7 @@ impl Families {
                     return Err(error.at_row(row + u64::from(entry.row)));
                 }
             }
-            if self.open.len() == MOST {
+            if self.open.len() == LIMIT.count as usize {
                 let message =
                     "a group of languages has more than 1,000 rows; is its column the right one?";
                 let error = Error::new(Kind::Data, "alternate.group", message);
@@ -180,7 +149,7 @@ impl Done<'_, '_> {
     fn write(&mut self, row: &Waiting, list: &[u8]) -> Result<()> {
         let done = &mut self.chunk;
         let start = done.bytes.len();
-        let (before, after) = row.bytes.split_at(row.member.hole as usize);
+        let (before, after) = row.bytes.split_at(row.member.insertion_offset as usize);
         for part in [before, list, after] {
             done.bytes.extend_from_slice(part);
         }
@@ -190,7 +159,7 @@ impl Done<'_, '_> {
             entry.namespaces |= namespaces::XHTML;
         }
         done.entries.push(entry);
-        done.borders.extend(row.border);
+        done.boundaries.extend(row.boundary);
         done.push_split(&row.split);
         if done.is_full() { (self.emit)(Arc::new(done.take_full())) } else { Ok(()) }
     }

@@ -1,0 +1,4 @@
+//! Duplicate and near-duplicate URLs.
+
+pub mod seen;
+pub mod variants;

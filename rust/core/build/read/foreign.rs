@@ -1,0 +1,119 @@
+//! Formats that are not read, by their first bytes, and what the user can do.
+
+use crate::error::{Error, Result};
+
+/// First bytes that cannot begin a text, and what they begin. What to do follows.
+const BINARY: &[(&[u8], &str)] = &[
+    (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "an old Excel workbook (.xls): save the sheet as CSV"),
+    (b"7z\xbc\xaf\x27\x1c", "a 7z archive: unpack it (7z x -so FILE | urlset build -)"),
+    (b"Rar!\x1a\x07", "a RAR archive: unpack it first"),
+    (b"\x04\x22\x4d\x18", "packed by lz4: unpack it (lz4 -dc FILE | urlset build -)"),
+    (b"\xff\x06\x00\x00sNaPpY", "packed by snappy: unpack it first"),
+    (b"\x1f\x9d", "packed by compress (.Z): unpack it (zcat FILE | urlset build -)"),
+    (b"\x1f\x8b", "packed twice: unpack it once (zcat FILE | urlset build -)"),
+    (b"\xfd7zXZ\x00", "packed twice: unpack it once (xzcat FILE | urlset build -)"),
+    (b"\x28\xb5\x2f\xfd", "packed twice: unpack it once (zstdcat FILE | urlset build -)"),
+    (b"%PDF-", "a PDF document: urlset reads tables; export CSV from where it was made"),
+    (b"Obj\x01", "Avro: convert it to Parquet (duckdb, pyspark)"),
+    (b"PARE", "Parquet with an encrypted footer: decrypt it first"),
+    (b"FEA1", "Feather of version 1: write it anew (pyarrow.feather.write_feather)"),
+    (
+        b"SQLite format 3\0",
+        "an SQLite database: export the table (sqlite3 -csv -header FILE 'select …')",
+    ),
+    (b"\x89HDF\r\n", "HDF5: write the table as Parquet (pandas.read_hdf(…).to_parquet(…))"),
+    (b"\x89PNG", "an image: urlset reads tables"),
+    (b"\xff\xd8\xff\xe0", "an image: urlset reads tables"),
+    (b"\xff\xd8\xff\xe1", "an image: urlset reads tables"),
+    (b"GIF87a", "an image: urlset reads tables"),
+    (b"GIF89a", "an image: urlset reads tables"),
+    (b"\x7fELF", "a program: urlset reads tables"),
+];
+
+/// What a file is that is not read, and what to do; `head` are its first bytes, unpacked.
+pub fn foreign(head: &[u8]) -> Option<&'static str> {
+    if let Some((_, what)) = BINARY.iter().find(|(first, _)| head.starts_with(first)) {
+        return Some(what);
+    }
+    let has = |part: &[u8]| memchr::memmem::find(head, part).is_some();
+    if head.starts_with(b"PK\x03\x04") || head.starts_with(b"PK\x05\x06") {
+        return Some(if has(b"application/vnd.oasis.opendocument") {
+            "an OpenDocument file: save the sheet as CSV"
+        } else if has(b"[Content_Types].xml") || has(b"xl/") || has(b"_rels/.rels") {
+            "an Excel workbook (.xlsx): save the sheet as CSV (\"CSV UTF-8\")"
+        } else {
+            "a zip archive: unpack it (unzip -p FILE | urlset build -)"
+        });
+    }
+    if head.get(257..262) == Some(b"ustar") {
+        return Some("a tar archive: unpack it (tar -xOf FILE | urlset build -)");
+    }
+    if head.starts_with(b"ORC") && head.contains(&0) {
+        return Some("ORC: convert it to Parquet (pyarrow.orc, pyspark)");
+    }
+    if head.get(8..12) == Some(b"DUCK") && head.contains(&0) {
+        return Some("a DuckDB database: export the table (copy … to 'x.parquet')");
+    }
+    let text = text_start(head);
+    let begins = |tag: &str| {
+        text.get(..tag.len()).is_some_and(|first| first.eq_ignore_ascii_case(tag.as_bytes()))
+    };
+    if ["<!doctype html", "<html", "<head", "<body"].iter().any(|tag| begins(tag)) {
+        return Some(
+            "an HTML page, not data: is it a page of login or of an error? fetch the export itself",
+        );
+    }
+    if ["<?xml", "<urlset", "<sitemapindex", "<rss", "<feed"].iter().any(|tag| begins(tag)) {
+        return Some(if has(b"<urlset") || has(b"<sitemapindex") {
+            "a sitemap already: urlset read makes rows of it (urlset read FILE -o urls.csv)"
+        } else {
+            "XML: urlset reads tables; export CSV, JSON Lines or Parquet"
+        });
+    }
+    if let Some(rest) = text.strip_prefix(b"[")
+        && let Some(first) = rest.iter().find(|byte| !byte.is_ascii_whitespace())
+        && matches!(first, b'{' | b'"' | b'[' | b']')
+    {
+        return Some(
+            "one JSON array; urlset reads JSON Lines, an object a line (jq -c '.[]' FILE.json > \
+             FILE.jsonl)",
+        );
+    }
+    None
+}
+
+/// The text after a mark and blanks.
+pub fn text_start(head: &[u8]) -> &[u8] {
+    head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head).trim_ascii_start()
+}
+
+/// A binary format that is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Table {
+    /// Parquet.
+    Parquet,
+    /// Arrow IPC, as a file or as a stream.
+    Arrow,
+}
+
+/// The binary format with these first bytes.
+pub fn table(head: &[u8]) -> Option<Table> {
+    if head.starts_with(b"PAR1") {
+        return Some(Table::Parquet);
+    }
+    let arrow = head.starts_with(b"ARROW1") || head.starts_with(b"\xff\xff\xff\xff");
+    arrow.then_some(Table::Arrow)
+}
+
+/// Refuses what cannot be read as text; `head` are its first bytes, unpacked.
+///
+/// # Errors
+/// `input.format`, with what it is and what to do.
+pub fn check_text(head: &[u8]) -> Result<()> {
+    let what = match table(head) {
+        Some(Table::Parquet) => Some("Parquet: name no other format, or --format parquet"),
+        Some(_) => Some("Arrow IPC: name no other format, or --format arrow"),
+        None => foreign(head),
+    };
+    what.map_or(Ok(()), |what| Err(Error::input("input.format", format!("is {what}"))))
+}

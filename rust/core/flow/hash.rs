@@ -1,0 +1,45 @@
+//! Hashes of URLs: keyed ones that no input can predict, and one that is the same in every run.
+
+use std::hash::{BuildHasher, Hasher, RandomState};
+
+use siphasher::{sip, sip128};
+
+/// A secret key. An attacker who does not know it cannot craft two URLs with the same hash.
+#[derive(Debug, Clone, Copy)]
+pub struct HashKey {
+    low: u64,
+    high: u64,
+}
+
+impl HashKey {
+    /// A new random key.
+    pub fn random() -> HashKey {
+        // the standard library seeds its hash maps from the random numbers of the system
+        let random = || RandomState::new().hash_one(0u8);
+        HashKey { low: random(), high: random() }
+    }
+
+    /// 128 bits.
+    #[inline]
+    pub fn hash128(self, bytes: &[u8]) -> u128 {
+        use sip128::Hasher128;
+        let mut hasher = sip128::SipHasher13::new_with_keys(self.low, self.high);
+        hasher.write(bytes);
+        hasher.finish128().as_u128()
+    }
+
+    /// 64 bits.
+    #[inline]
+    pub fn hash64(self, bytes: &[u8]) -> u64 {
+        let mut hasher = sip::SipHasher13::new_with_keys(self.low, self.high);
+        hasher.write(bytes);
+        hasher.finish()
+    }
+}
+
+/// The hash of a loc that chooses where shards end under the stable layout. It has a fixed key, so
+/// that every run chooses the same boundaries.
+#[inline]
+pub fn boundary_hash(loc: &[u8]) -> u64 {
+    HashKey { low: 0, high: 0 }.hash64(loc)
+}
