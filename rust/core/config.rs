@@ -37,7 +37,7 @@ pub const LIMITS: [(&str, RangeInclusive<u64>); 6] = [
 pub struct Config {
     /// The site that all URLs belong to, such as `https://www.shop.example`.
     pub site: String,
-    /// The folder under which the files will be served, ending in `/`.
+    /// The URL of the folder of the files, with `/` at its end.
     pub sitemap_url: Option<String>,
     /// The first part of every file name.
     pub name: String,
@@ -94,8 +94,8 @@ pub struct Config {
     pub max_cell: usize,
     /// Threads that render and compress; by default one for each core.
     pub threads: Option<usize>,
-    /// Bytes of CSV, or rows of Arrow times 256, that a thread renders at once. For tests: the
-    /// output does not depend on it.
+    /// The size of a batch: bytes of CSV, or rows of Arrow times 256. Tests change it: the output does
+    /// not depend on it.
     pub batch_bytes: usize,
 }
 
@@ -233,7 +233,7 @@ pub enum OldPolicy {
     Drop,
 }
 
-/// Keep the rows whose column has (or has not) a value.
+/// Keeps the rows whose column has (or does not have) a value.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Filter {
