@@ -6,6 +6,7 @@ from types import ModuleType as _ModuleType
 from .errors import (
     AnnounceError,
     ConfigError,
+    ConflictError,
     DataError,
     Error,
     InputError,
@@ -17,7 +18,8 @@ TYPE_CHECKING = False  # the module typing takes 5 ms
 if TYPE_CHECKING:
     from ._core import __version__
     from .announce import AnnounceReport, announce
-    from .build.job import build
+    from .build.job import Job, build
+    from .build.part import Part
     from .inspect.diff import diff
     from .inspect.read import read
     from .inspect.verify import verify
@@ -28,9 +30,12 @@ __all__ = [
     "AnnounceError",
     "AnnounceReport",
     "ConfigError",
+    "ConflictError",
     "DataError",
     "Error",
     "InputError",
+    "Job",
+    "Part",
     "PublishError",
     "RejectLimitError",
     "Report",
@@ -47,6 +52,8 @@ __all__ = [
 _MODULES = {
     "__version__": "_core",
     "AnnounceReport": "announce.report",
+    "Job": "build.job",
+    "Part": "build.part",
     "Report": "report",
     "announce": "announce",
     "build": "build.job",

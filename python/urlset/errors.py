@@ -6,6 +6,7 @@ Error                   base class; ``.code`` is stable, ``.exit_status`` is tha
 ├── DataError           a data check failed, nothing was published           exit 1
 │   └── RejectLimitError    more rejected rows than ``max_rejects`` allows
 ├── PublishError        output not writable, folder locked by another build  exit 3
+│   └── ConflictError       another build published since the job was planned
 └── AnnounceError       a search engine rejected the request                 exit 1
 """
 
@@ -84,6 +85,10 @@ class PublishError(Error):
     """The output cannot be written, or another build holds the lock of the folder."""
 
     exit_status = 3
+
+
+class ConflictError(PublishError):
+    """Another build published to the same destination since the job was planned."""
 
 
 class AnnounceError(Error):

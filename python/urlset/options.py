@@ -15,9 +15,9 @@ from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from . import _core
-from .destination.outfile import must_be_local
 from .errors import ConfigError
 from .option_table import check_values, option, options_of
+from .outfile import must_be_local
 
 LIMITS = _core.limits()
 #: the columns that the core finds by name, by field
@@ -36,7 +36,7 @@ class Preset:
 
     max_bytes: int = _core.MAX_BYTES
     max_sitemaps: int = MAX_SITEMAPS
-    max_loc: int = 2_047
+    max_loc: int = LIMITS["max_loc"][1]
     index: bool = True
     ignores_priority: bool = False
 

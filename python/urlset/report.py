@@ -1,4 +1,4 @@
-"""What a build did, for people and for ``--json``."""
+"""The report of a build, for people and for ``--json``."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class Shard:
         path: relative to the output folder.
         urls: entries in it.
         bytes: before compression.
-        compressed_bytes: of the file.
+        compressed_bytes: the size of the file.
         lastmod: the newest of its entries, as written.
-        changed: it was written by this build; otherwise it was live already.
+        changed: this build wrote it; otherwise it was live already.
         digest: 128 bits of BLAKE3 of the bytes before compression, hexadecimal.
     """
 
@@ -37,8 +37,7 @@ class Shard:
 
 @dataclass(frozen=True)
 class IndexFile:
-    """A sitemap index: its path in the output folder, how many sitemaps it names, its bytes, its
-    address."""
+    """A sitemap index: path in the output folder, number of sitemaps, size in bytes, URL."""
 
     path: str
     sitemaps: int
@@ -48,7 +47,7 @@ class IndexFile:
 
 @dataclass(frozen=True)
 class Warning:
-    """Something worth a word: a stable code, how often it happened, and what to do."""
+    """A warning: a stable code, how often it happened, and what to do."""
 
     code: str
     count: int
@@ -57,18 +56,18 @@ class Warning:
 
 @dataclass
 class Report:
-    """What a build did.
+    """The report of a build.
 
-    Every row has one fate: ``rows + expanded == urls + rejected + filtered + duplicates``.
+    Every row has one outcome: ``rows + expanded == urls + rejected + filtered + duplicates``.
 
     Attributes:
-        published: the output folder now holds this build.
+        published: this build is live.
         error: ``{"code", "message"}`` of the error that ended it.
-        seconds: of the whole.
-        peak_rss: bytes of memory that the process held at most, so far.
+        seconds: the duration of the whole build.
+        peak_rss: the peak memory of the process so far, in bytes.
         rejects: ``{"by_code": {code: rows}, "path": file or None}``.
-        url: the address of the first index.
-        mapping: what each field was taken from.
+        url: the URL of the first index.
+        mapping: the column of each field.
         timings: seconds of ``build`` (read to staged) and ``publish``.
     """
 
@@ -96,7 +95,7 @@ class Report:
         return asdict(self)
 
 
-#: what the core counts, and what to do about it
+#: the texts of warnings, by code: what happened and what to do
 NOTES = {
     "publish.recovered": "build that was killed during its publication was completed first",
     "changes.delivered": "delivered now of the change feeds that former builds could not deliver;"
@@ -105,11 +104,10 @@ NOTES = {
     " (changes-recovered.*); announce it, too",
     "changes.waiting": "waiting beside the manifest of the change feeds of former builds; a"
     " build with --changes PATH delivers all",
-    "publish.left": "left of the old sitemaps, for a folder or a link has the place of the file;"
+    "publish.left": "of the old sitemaps not removed, since a folder or a link is in their place;"
     " remove it by hand",
-    "manifest.config": "set built anew: the options are others than those of the live build",
-    "manifest.site": "set built anew: what is live is of another site",
-    "manifest.edited": "written anew of the live sitemaps: changed or removed by hand",
+    "manifest.config": "set built from scratch: its options differ from those of the live build",
+    "manifest.edited": "of the live sitemaps written again: changed or removed by hand",
     "loc.over_1024": "over 1,024 characters, which Yandex refuses; shorten such a URL if Yandex"
     " counts",
     "loc.outside_folder": "outside the folder of the sitemaps: fine if robots.txt or"
@@ -144,23 +142,23 @@ def message_of(code: str) -> str:
 
 
 def warnings_of(notes: dict[str, int]) -> list[Warning]:
-    """The counts of the core as warnings."""
+    """Counts by code as warnings."""
     return [Warning(code, count, message_of(code)) for code, count in sorted(notes.items())]
 
 
 def explain_site_path(report: Report, site: str) -> None:
-    """Says in the warning ``loc.site_path`` what was done and how to ask for the other.
+    """Completes the warning ``loc.site_path`` with the result and the alternative.
 
     Args:
-        report: its mapping tells the column of the URLs, or their template.
+        report: its mapping contains the column of the URLs, or their template.
         site: the option.
     """
     parts = urlsplit(site.rstrip("/"))
     loc = report.mapping.get("loc", "loc")
     path = loc if loc.startswith("/") else f"{{{loc}:raw}}"
     message = (
-        f"{NOTES['loc.site_path']}: /p became {parts.scheme}://{parts.netloc}/p; if it is to be"
-        f" {parts.geturl()}/p, give --loc-template '{parts.geturl()}{path}'"
+        f"{NOTES['loc.site_path']}: /p became {parts.scheme}://{parts.netloc}/p; for"
+        f" {parts.geturl()}/p write --loc-template '{parts.geturl()}{path}'"
     )
     report.warnings = [
         replace(one, message=message) if one.code == "loc.site_path" else one
@@ -168,26 +166,26 @@ def explain_site_path(report: Report, site: str) -> None:
     ]
 
 
-#: names that a message lists at most
-MOST_NAMES = 10
+#: the number of names that a message lists
+MAX_NAMES = 10
 
 
 def skipped_warnings(names: list[str]) -> list[Warning]:
-    """The files of a folder that are no data."""
+    """The warning for files of a folder that are not data."""
     if not names:
         return []
-    listed = ", ".join(names[:MOST_NAMES])
-    more = f" and {len(names) - MOST_NAMES:,} more" if len(names) > MOST_NAMES else ""
-    message = f"skipped in the folder of the input, no data: {listed}{more}"
+    listed = ", ".join(names[:MAX_NAMES])
+    more = f" and {len(names) - MAX_NAMES:,} more" if len(names) > MAX_NAMES else ""
+    message = f"skipped in the folder of the input, not data: {listed}{more}"
     return [Warning("input.skipped", len(names), message)]
 
 
-#: indexes of one site that Google's Search Console takes (PROTOCOL section 2)
+#: the number of indexes of one site that Google's Search Console accepts (docs/protocol.md)
 MAX_GOOGLE_INDEXES = 500
 
 
 def engine_warnings(options: Options, report: Report) -> list[Warning]:
-    """What an engine makes of the whole build."""
+    """Warnings about what a search engine ignores or refuses."""
     found: list[Warning] = []
     if {"priority", "changefreq"} & report.mapping.keys() and (
         options.for_ is None or options.preset.ignores_priority
@@ -204,7 +202,7 @@ def engine_warnings(options: Options, report: Report) -> list[Warning]:
             Warning(
                 "google.indexes",
                 len(report.indexes),
-                f"indexes, more than the {MAX_GOOGLE_INDEXES} that Google takes of a site",
+                f"indexes, more than the {MAX_GOOGLE_INDEXES} that Google accepts for a site",
             )
         )
     if options.for_ == "bing":

@@ -1,4 +1,4 @@
-"""SIGINT and SIGTERM, held back where two steps belong together."""
+"""SIGINT and SIGTERM, delayed while two steps must not be separated."""
 
 from __future__ import annotations
 
@@ -7,20 +7,21 @@ import signal
 import threading
 from collections.abc import Iterator
 
-#: held while two steps are made that belong together: no other thread ends the process then
+#: locked during two such steps, so that no other thread ends the process between them
 together = threading.RLock()
 
 
 @contextlib.contextmanager
 def undisturbed() -> Iterator[None]:
-    """Holds back SIGINT and SIGTERM for the milliseconds that the block takes."""
+    """Delays SIGINT and SIGTERM for the milliseconds that the block takes."""
     if threading.current_thread() is not threading.main_thread():
         yield  # Python's handlers run in the main thread only
         return
-    # a mask of this thread would not do: another thread takes the signal, this one the exception
+    # A signal mask of this thread does not suffice: another thread receives the signal, and Python
+    # raises the exception in this one.
     came: list[int] = []
     try:
-        # all are restored, even where one that is has its signal come at once
+        # restores all handlers, even if a signal arrives as soon as the first one is restored
         with contextlib.ExitStack() as restored:
             for number in (signal.SIGINT, signal.SIGTERM):
                 handler = signal.getsignal(number)
@@ -28,7 +29,7 @@ def undisturbed() -> Iterator[None]:
                     try:
                         signal.signal(number, lambda number, _: came.append(number))
                     except ValueError:
-                        break  # in a subinterpreter, which no signal reaches
+                        break  # in a subinterpreter, which receives no signals
                     restored.callback(signal.signal, number, handler)
             with together:
                 yield

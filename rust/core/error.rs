@@ -122,13 +122,17 @@ impl Error {
     }
 }
 
-/// The message of an I/O error without the number of the operating system: "No such file or directory".
+/// The text of an I/O error without its number, such as "No such file or directory"; for a limit
+/// on open files also how to raise it.
 pub fn plain(error: &io::Error) -> String {
-    let text = error.to_string();
-    match text.find(" (os error") {
-        Some(end) => text[..end].to_owned(),
-        None => text,
+    let mut text = error.to_string();
+    if let Some(end) = text.find(" (os error") {
+        text.truncate(end);
     }
+    if matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE)) {
+        text.push_str("; allow more open files (ulimit -n)");
+    }
+    text
 }
 
 impl fmt::Display for Error {

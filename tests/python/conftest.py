@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import os
 import signal
 import subprocess
@@ -10,6 +11,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
@@ -94,3 +96,17 @@ def schema() -> Callable[[Path], None]:
         (index_xsd if document.tag.endswith("sitemapindex") else all_xsd).assertValid(document)
 
     return validate
+
+
+def manifest_text(**parts: Any) -> str:
+    """A manifest with all its keys; ``shards`` may leave out what a test does not need."""
+    shard = {
+        "urls": 1, "bytes": 1, "compressed_bytes": 1, "digest": "0" * 32, "lastmod": None,
+        "changed_at": "2026-11-21T00:00:00Z", "mtime_ns": 0,
+    }  # fmt: skip
+    shards = [shard | each for each in parts.pop("shards", [])]
+    whole = {
+        "manifest": 1, "urlset": "0.1.0", "site": SITE, "sitemap_url": f"{SITE}/", "config": "00",
+        "layout": "packed", "folder": "..", "urls": 1, "indexes": [], "retired": [],
+    }  # fmt: skip
+    return json.dumps(whole | parts | {"shards": shards})

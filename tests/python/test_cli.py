@@ -170,7 +170,7 @@ def test_json_in_every_case(catalog: Path, args: list[str], status: int, code: s
 def test_json_to_a_path_that_cannot_be_written(catalog: Path, out: Path) -> None:
     ended = urlset("build", catalog, "--site", SITE, "--out", out, "--json", out / "missing" / "x")
     assert (ended.status, ended.err.count("\n")) == (3, 1)
-    assert "[output.json]" in ended.err and "what was live still is" in ended.err
+    assert "[output.json]" in ended.err and "the previous set is still live" in ended.err
     assert not out.exists()  # it was found before anything was read
 
 

@@ -144,10 +144,10 @@ def test_a_redirect_to_a_private_address(
     server: HostileServer, names: dict[str, list[list[str]]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The first hop is made public by the test; the second is what it says."""
-    from urlset import transport
+    from urlset.transport import address
 
-    real = transport.is_public
-    monkeypatch.setattr(transport, "is_public", lambda a: a == "127.0.0.2" or real(a))
+    real = address.is_public
+    monkeypatch.setattr(address, "is_public", lambda a: a == "127.0.0.2" or real(a))
     names["shop.test"] = [["127.0.0.2"]]
     names["inside.test"] = [["127.0.0.1"]]
     with_other_address = socket.create_server(("127.0.0.2", 0))
@@ -209,11 +209,11 @@ def test_a_proxy_that_is_none(proxy: str, monkeypatch: pytest.MonkeyPatch) -> No
 def test_each_child_is_resolved_and_checked(
     server: HostileServer, names: dict[str, list[list[str]]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from urlset import transport
+    from urlset.transport import address
 
     # the index is served from 127.0.0.1, as if that were public; 127.0.0.3 is not
-    real = transport.is_public
-    monkeypatch.setattr(transport, "is_public", lambda a: a == "127.0.0.1" or real(a))
+    real = address.is_public
+    monkeypatch.setattr(address, "is_public", lambda a: a == "127.0.0.1" or real(a))
     names["shop.test"] = [["127.0.0.1"]]
     names["inside.test"] = [["127.0.0.3"]]
     base = f"http://shop.test:{server.port}"

@@ -27,8 +27,8 @@ from hostile_server import (
     status,
     urlset_of,
 )
-from urlset import transport
-from urlset.inspect import fetch
+from urlset.inspect import download, fetch, inflate
+from urlset.transport import budget
 
 
 @pytest.fixture
@@ -53,7 +53,7 @@ def test_the_deadline_is_for_all_redirects_and_tries(
     server: HostileServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each hop takes less than any timeout, each try as well; together they do not."""
-    monkeypatch.setattr(fetch, "DEADLINE", 2.0)
+    monkeypatch.setattr(download, "DEADLINE", 2.0)
 
     def slowly(c: Connection) -> None:
         server.stopped.wait(0.7)
@@ -62,7 +62,7 @@ def test_the_deadline_is_for_all_redirects_and_tries(
     for number in range(20):
         server.pages[f"/{number}.xml"] = slowly
     message, seconds = failure(f"{server.base}/0.xml")
-    assert "not complete after 2 s" in message and 1.5 < seconds < 4
+    assert "no complete answer within 2 s" in message and 1.5 < seconds < 4
     server.asked.clear()
     server.pages["/busy.xml"] = status("503 No", "Retry-After: 5")
     start = time.monotonic()
@@ -74,7 +74,7 @@ def test_the_deadline_is_for_all_redirects_and_tries(
 
 def test_the_minimum_rate(server: HostileServer, monkeypatch: pytest.MonkeyPatch) -> None:
     """A fast start is no excuse for being slow afterwards; a slow answer that ends is good."""
-    monkeypatch.setattr(transport, "SLOWEST_SECONDS", 1.0)
+    monkeypatch.setattr(budget, "RATE_WINDOW", 1.0)
 
     def fast_then_slow(c: Connection) -> None:
         c.send(b"HTTP/1.1 200 OK\r\nContent-Length: 9999999\r\n\r\n" + b" " * 2_000_000)
@@ -99,8 +99,8 @@ def test_a_server_that_never_ends_the_handshake(
 ) -> None:
     import socket
 
-    monkeypatch.setattr(fetch, "DEADLINE", 2.0)
-    monkeypatch.setattr(fetch, "TIMEOUT", 1.0)
+    monkeypatch.setattr(download, "DEADLINE", 2.0)
+    monkeypatch.setattr(download, "TIMEOUT", 1.0)
     stopped = threading.Event()
     listener = socket.create_server(("127.0.0.1", 0))
 
@@ -130,7 +130,7 @@ def test_a_resolver_that_never_answers(monkeypatch: pytest.MonkeyPatch) -> None:
     import socket
 
     stopped = threading.Event()
-    monkeypatch.setattr(fetch, "TIMEOUT", 0.3)
+    monkeypatch.setattr(download, "TIMEOUT", 0.3)
     monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: [stopped.wait(60)])
     message, seconds = failure("http://shop.test/sitemap.xml")
     stopped.set()
@@ -139,9 +139,9 @@ def test_a_resolver_that_never_answers(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_deadline_of_a_target(server: HostileServer, monkeypatch: pytest.MonkeyPatch) -> None:
     """The files that were fetched by then are read, each of the others is a finding."""
-    monkeypatch.setattr(fetch, "TARGET_DEADLINE", 3.0)
+    monkeypatch.setattr(download, "TARGET_DEADLINE", 3.0)
     monkeypatch.setattr(fetch, "GRACE", 1.0)
-    monkeypatch.setattr(transport, "SLOWEST_SECONDS", 1.5)
+    monkeypatch.setattr(budget, "RATE_WINDOW", 1.5)
     good = [f"/good-{n}.xml" for n in range(4)]
     bad = [f"/bad-{n}.xml" for n in range(100)]
     for name in good:
@@ -160,19 +160,19 @@ def test_threads_that_hang_do_not_hold_the_run(
     server: HostileServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The calling thread keeps the deadline even where a worker does not."""
-    monkeypatch.setattr(fetch, "TARGET_DEADLINE", 1.0)
+    monkeypatch.setattr(download, "TARGET_DEADLINE", 1.0)
     monkeypatch.setattr(fetch, "GRACE", 0.5)
     stopped = threading.Event()
     server.pages["/good.xml"] = urlset_of(server.base)
     server.pages["/sitemap.xml"] = index_of(f"{server.base}/good.xml", f"{server.base}/hang.xml")
-    real = fetch._Fetcher._once
+    real = download.Downloader.get
 
-    def hang(self: fetch._Fetcher, url: str, *rest: object) -> Path:
+    def hang(self: download.Downloader, url: str) -> download.Download:
         if url.endswith("hang.xml"):
             stopped.wait(60)
-        return real(self, url, *rest)  # type: ignore[arg-type]
+        return real(self, url)
 
-    monkeypatch.setattr(fetch._Fetcher, "_once", hang)
+    monkeypatch.setattr(download.Downloader, "get", hang)
     start = time.monotonic()
     report = urlset.verify(f"{server.base}/sitemap.xml", allow_private=True)
     assert time.monotonic() - start < 4 and report.urls == 1
@@ -185,7 +185,7 @@ def test_threads_that_hang_do_not_hold_the_run(
 def test_the_limits_as_they_are(server: HostileServer, name: str) -> None:
     server.pages["/sitemap.xml"] = ENDLESS[name]
     _, seconds = failure(f"{server.base}/sitemap.xml")
-    assert seconds < transport.SLOWEST_SECONDS + 10
+    assert seconds < budget.RATE_WINDOW + 10
 
 
 # --- bytes
@@ -205,7 +205,7 @@ def members(count: int) -> bytes:
 def test_inflating_takes_linear_time(data: bytes, size: int) -> None:
     """5.6, 28 and 116 s were needed for 100,000, 200,000 and 400,000 empty members."""
     start = time.monotonic()
-    assert sum(map(len, fetch.gunzip(io.BytesIO(data)))) == size
+    assert sum(map(len, inflate.gunzip(io.BytesIO(data)))) == size
     assert time.monotonic() - start < 10
 
 
@@ -213,16 +213,16 @@ def test_inflating_agrees_with_gzip() -> None:
     """At every cut, and with every kind of rest behind it."""
     text = os.urandom(3_000) + b"a" * 20_000
     whole = gzip.compress(text[:7_000]) + gzip.compress(b"") + gzip.compress(text[7_000:])
-    assert b"".join(fetch.gunzip(io.BytesIO(whole))) == text
+    assert b"".join(inflate.gunzip(io.BytesIO(whole))) == text
     for rest in (b"\0", b"\0" * 5_000, b"x", b"\x1f", b"plain text"):
-        assert b"".join(fetch.gunzip(io.BytesIO(whole + rest))) == text
+        assert b"".join(inflate.gunzip(io.BytesIO(whole + rest))) == text
     for cut in [*range(60), *range(60, len(whole) - 30, 97), *range(len(whole) - 30, len(whole))]:
         try:
             expected: bytes | None = gzip.decompress(whole[:cut])
         except (EOFError, gzip.BadGzipFile, zlib.error):
             expected = None
         try:
-            got: bytes | None = b"".join(fetch.gunzip(io.BytesIO(whole[:cut])))
+            got: bytes | None = b"".join(inflate.gunzip(io.BytesIO(whole[:cut])))
         except zlib.error:
             got = None
         if cut:
@@ -239,7 +239,7 @@ def test_inflated_bytes_count(
 ) -> None:
     """Twenty answers of 40 kB that inflate to 40 MB each: the limits are for what is on disk."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    monkeypatch.setattr(fetch, "MOST_TOTAL", 100 << 20)
+    monkeypatch.setattr(download, "MAX_TOTAL", 100 << 20)
     bomb = gzip.compress(urlset_of(server.base) + b" " * (40 << 20))
     names = [f"/{n}.xml" for n in range(20)]
     for name in names:
@@ -272,7 +272,7 @@ def test_inflated_bytes_count(
 def test_one_file_inflates_to_the_limit_and_no_more(
     server: HostileServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(fetch, "MOST_BYTES", 1 << 20)
+    monkeypatch.setattr(download, "MAX_BYTES", 1 << 20)
     exact = urlset_of(server.base)
     exact += b" " * ((1 << 20) - len(exact))
     server.pages["/exact.xml"] = body(gzip.compress(exact), ENCODED)
@@ -306,7 +306,7 @@ def test_a_full_disk_is_said_in_one_line(server: HostileServer, tmp_path: Path) 
 
 
 def test_the_number_of_files(server: HostileServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fetch, "MOST_FILES", 3)
+    monkeypatch.setattr(fetch, "MAX_FILES", 3)
     names = [f"/{n}.xml" for n in range(5)]
     for name in names:
         server.pages[name] = urlset_of(server.base + name)
@@ -319,7 +319,7 @@ def test_the_number_of_files(server: HostileServer, monkeypatch: pytest.MonkeyPa
 
 
 def test_the_number_of_requests(server: HostileServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fetch.time, "sleep", lambda _seconds: None)
+    monkeypatch.setattr(download.time, "sleep", lambda _seconds: None)
     server.pages["/loop.xml"] = redirect(b"/loop.xml")
     assert "more than 5 redirects" in failure(f"{server.base}/loop.xml")[0]
     assert len(server.asked) == 6

@@ -15,11 +15,11 @@ from hostile_server import ENDLESS, FLOODS, WRONG, HostileServer, index_of, urls
 
 #: the limits, small enough for a test: what they are applied to stays the same
 LIMITS = """
-from urlset import transport
-from urlset.inspect import fetch
-fetch.DEADLINE, fetch.TIMEOUT = 6.0, 1.5
-transport.SLOWEST_SECONDS = 2.0
-fetch.MOST_BYTES = 32 << 20
+from urlset.inspect import download
+from urlset.transport import budget
+download.DEADLINE, download.TIMEOUT = 6.0, 1.5
+budget.RATE_WINDOW = 2.0
+download.MAX_BYTES = 32 << 20
 from urlset.cli import main
 main()
 """
@@ -109,13 +109,13 @@ def test_hosts_that_cannot_be_asked(server: HostileServer, tmp_path: Path) -> No
 @pytest.mark.parametrize("name", sorted(ALL))
 def test_as_the_target_itself(server: HostileServer, name: str, tmp_path: Path,
                               monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
-    from urlset import transport
-    from urlset.inspect import fetch
+    from urlset.inspect import download
+    from urlset.transport import budget
 
-    monkeypatch.setattr(fetch, "DEADLINE", 4.0)
-    monkeypatch.setattr(fetch, "TIMEOUT", 0.5)
-    monkeypatch.setattr(fetch, "MOST_BYTES", 16 << 20)
-    monkeypatch.setattr(transport, "SLOWEST_SECONDS", 1.0)
+    monkeypatch.setattr(download, "DEADLINE", 4.0)
+    monkeypatch.setattr(download, "TIMEOUT", 0.5)
+    monkeypatch.setattr(download, "MAX_BYTES", 16 << 20)
+    monkeypatch.setattr(budget, "RATE_WINDOW", 1.0)
     server.pages["/sitemap.xml"] = ALL[name]
     server.pages["/good.xml"] = urlset_of(server.base, 2)
     start = time.monotonic()

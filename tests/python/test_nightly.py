@@ -241,7 +241,7 @@ def test_a_feed_over_files_changed_by_hand(tmp_path: Path, out: Path, layout: st
 def test_common_ends_are_cut(tmp_path: Path) -> None:
     """What differs is left, and nothing that one side alone has is lost."""
     from urlset import _core
-    from urlset.build.trim import trimmed
+    from urlset.build.trim import SitemapFile, trimmed
 
     files = [[tmp_path / f"{side}.xml{gz}" for side in ("old", "new")] for gz in ("", ".gz")]
     cuts = [tmp_path / f"{side}-cut.xml" for side in ("old", "new")]
@@ -285,7 +285,7 @@ def test_common_ends_are_cut(tmp_path: Path) -> None:
     paths = [tmp_path / f"a-1-{n}.xml.gz" for n in range(2)]
     paths[0].write_bytes(b"damaged")
     paths[1].write_bytes(gzip.compress(texts[1]))
-    sides = [[(path, path.name, "0")] for path in paths]
+    sides = [[SitemapFile(path, path.name, "0")] for path in paths]
     assert trimmed(*sides, tmp_path) == tuple(sides)
 
 

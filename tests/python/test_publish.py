@@ -223,6 +223,10 @@ class Killed(BaseException):
     """What a kill is to a test: nothing handles it."""
 
 
+def _nothing(*_: object, **__: object) -> None:
+    return None
+
+
 def die_after(patch: pytest.MonkeyPatch, calls: int, death: type[BaseException]) -> None:
     """Lets a build die at one of its renames or removals; a killed one cleans up nothing."""
     left = [calls]
@@ -238,7 +242,7 @@ def die_after(patch: pytest.MonkeyPatch, calls: int, death: type[BaseException])
 
     for name in ("replace", "unlink"):
         patch.setattr(os, name, dying(getattr(os, name)))
-    patch.setattr(import_module("urlset.build.job").Build, "_keep_rejects", lambda *_: None)
+    patch.setattr(import_module("urlset.build.commit").Commit, "keep_rejects", _nothing)
 
 
 @pytest.mark.parametrize("death", [Killed, KeyboardInterrupt, OSError])

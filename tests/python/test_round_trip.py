@@ -14,7 +14,7 @@ import urlset
 from conftest import SITE
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from urlset.inspect.rows import write
+from urlset.rows import write
 
 # what a build writes as it is given: one line of legal characters without white space around it
 word = st.text(

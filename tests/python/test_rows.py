@@ -19,7 +19,7 @@ import pyarrow as pa
 import pytest
 import urlset
 from urlset.inspect.diff import Changes
-from urlset.inspect.rows import Rows, _write
+from urlset.rows import Rows, _write
 
 NS = "http://www.sitemaps.org/schemas/sitemap/0.9"
 FILES, URLS = 5, 20_000

@@ -153,7 +153,7 @@ def test_a_file_that_changes_while_it_is_read(folder: Path) -> None:
 
 
 def test_a_file_that_vanishes_before_it_is_read(folder: Path) -> None:
-    from urlset.inspect.targets import find
+    from urlset.inspect.lookup import find
     from urlset.inspect.verify import verify_found
 
     (folder / "b.xml").write_bytes(urlset_of(f"{HOST}/sound-two"))

@@ -61,7 +61,7 @@ def test_few_open_files(options: list[str], files: int, catalog: Path, tmp_path:
     result = limited(build, resource.RLIMIT_NOFILE, files)
     if files < 70 and result.returncode:
         is_one_line(result, 3)
-        assert "Too many open files" in result.stderr
+        assert "Too many open files; allow more open files (ulimit -n)" in result.stderr
         return
     assert result.returncode == 0, result.stderr
     for command in (["verify", str(out)], ["read", str(out), "-o", str(tmp_path / "r.parquet")]):

@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 import urlset
-from urlset.inspect.targets import Item
-from urlset.inspect.verify import verify_files
+from conftest import manifest_text
+from urlset.inspect.targets import Found, Item
+from urlset.inspect.verify import verify_found
 
 REPO = Path(__file__).parents[2]
 BROKEN = REPO / "tests" / "data" / "broken"
@@ -43,7 +44,7 @@ def run(*args: object) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.parametrize("name", sorted(EXPECTED))
 def test_one_fault_gives_its_finding(name: str) -> None:
-    report = verify_files([Item(BROKEN / name, name)])
+    report = verify_found(Found([Item(BROKEN / name, name)]))
     assert sorted(report.counts) == EXPECTED[name]["finds"], EXPECTED[name]["why"]
     assert {p.code for p in report.problems} == set(report.counts)
     for problem in report.problems:
@@ -160,8 +161,8 @@ def test_unlisted_files_are_noted_retired_ones_are_not(tmp_path: Path) -> None:
     (root / "old.xml.gz").write_bytes(gzip.compress(urlset_of(f"{HOST}/3")))
     assert urlset.verify(root).counts == {"index.unlisted_file": 1}
     (root / ".urlset").mkdir()
-    manifest = {"manifest": 1, "sitemap_url": f"{HOST}/", "retired": ["old.xml.gz"]}
-    (root / ".urlset" / "manifest.json").write_text(json.dumps(manifest))
+    manifest = manifest_text(sitemap_url=f"{HOST}/", retired=["old.xml.gz"])
+    (root / ".urlset" / "manifest.json").write_text(manifest)
     assert urlset.verify(root).counts == {}
     assert urlset.read(root).read_all()["loc"].to_pylist() == [f"{HOST}/1", f"{HOST}/2"]
 
@@ -196,11 +197,11 @@ def test_scope_and_hosts(tmp_path: Path) -> None:
     path = tmp_path / "s.xml"
     path.write_bytes(urlset_of(f"{HOST}/shop/1", f"{HOST}/blog/1"))
     item = Item(path, "s.xml", f"{HOST}/shop/s.xml")
-    assert verify_files([item]).counts == {"loc.scope": 1}
+    assert verify_found(Found([item])).counts == {"loc.scope": 1}
     item.url = "HTTPS://www.SHOP.example:443/s.xml"
-    assert verify_files([item]).counts == {}
+    assert verify_found(Found([item])).counts == {}
     item.url = "https://sitemaps.example/s.xml"
-    assert verify_files([item]).counts == {"loc.cross_host": 1}
+    assert verify_found(Found([item])).counts == {"loc.cross_host": 1}
 
 
 def test_reciprocity(tmp_path: Path) -> None:
@@ -261,9 +262,9 @@ def test_an_index_at_other_addresses_than_its_manifest(tmp_path: Path) -> None:
     (tmp_path / "sitemap.xml").write_bytes(index_of("https://www.shop.example/maps/s.xml"))
     (tmp_path / ".urlset").mkdir()
     manifest = tmp_path / ".urlset" / "manifest.json"
-    manifest.write_text('{"sitemap_url": "https://www.shop.example/maps/", "shards": []}')
+    manifest.write_text(manifest_text(sitemap_url="https://www.shop.example/maps/"))
     assert urlset.verify(tmp_path).counts == {}
-    manifest.write_text('{"sitemap_url": "https://www.shop.example/new%C3%A4/", "shards": []}')
+    manifest.write_text(manifest_text(sitemap_url="https://www.shop.example/new%C3%A4/"))
     (found,) = (p for p in urlset.verify(tmp_path).problems if p.code == "index.address")
     assert (found.severity, found.file, found.line) == ("warning", "sitemap.xml", 2)
     assert found.url == "https://www.shop.example/maps/s.xml"

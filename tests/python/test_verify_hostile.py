@@ -309,10 +309,10 @@ def test_content_encoding(server: Server) -> None:
 
 
 def test_sizes_are_bounded(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    from urlset.inspect import fetch
+    from urlset.inspect import download
 
     base, pages = server
-    monkeypatch.setattr(fetch, "MOST_BYTES", 1 << 20)
+    monkeypatch.setattr(download, "MAX_BYTES", 1 << 20)
     pages["/large.xml"] = body(b" " * (2 << 20))
     bomb = gzip.compress(b" " * (8 << 20))
     pages["/bomb.xml"] = body(bomb, Content_Encoding="gzip")

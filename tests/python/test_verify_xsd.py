@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 from lxml import etree
-from urlset.inspect.targets import Item
-from urlset.inspect.verify import verify_files
+from urlset.inspect.targets import Found, Item
+from urlset.inspect.verify import verify_found
 
 REPO = Path(__file__).parents[2]
 NS = "http://www.sitemaps.org/schemas/sitemap/0.9"
@@ -119,7 +119,7 @@ def test_the_unchanged_document_is_valid(xsd: str, document: str, tmp_path: Path
     validator.assertValid(etree.fromstring(document.encode()))
     path = tmp_path / "s.xml"
     path.write_text(document)
-    report = verify_files([Item(path, "s.xml")])
+    report = verify_found(Found([Item(path, "s.xml")]))
     assert set(report.counts) <= {"element.retired", "news.old"}, report.problems
 
 
@@ -141,7 +141,7 @@ def test_every_violation_is_found(xsd: str, document: str, seed: int, tmp_path: 
     assert len(items) > 100
     missed = []
     for item, message in zip(items, invalid, strict=True):
-        report = verify_files([item])
+        report = verify_found(Found([item]))
         if not report.total("error") and not report.total("warning"):
             missed.append((message, item.path.read_text()))
     assert not missed, missed[0]

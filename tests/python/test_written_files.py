@@ -228,7 +228,8 @@ def test_a_full_disk_is_told_truly_at_every_step(tmp_path: Path, out: Path, layo
     for source in (small, large):
         assert build(source, template, "--layout", layout).status == 0
     old = [entry["loc"] for entry in read_set(template)]
-    told = {"what was live still is": 0, "the new set goes live": 0, "the new set is live": 0}
+    states = ("the previous set is still live", "the new set goes live", "the new set is live")
+    told = dict.fromkeys(states, 0)
     for at in range(1, 200):
         subprocess.run(["rm", "-rf", out], check=True)
         subprocess.run(["cp", "-a", template, out], check=True)
@@ -245,7 +246,7 @@ def test_a_full_disk_is_told_truly_at_every_step(tmp_path: Path, out: Path, layo
         said = found[0]
         told[said] += 1
         live = [entry["loc"] for entry in read_set(out)]
-        if said == "what was live still is":
+        if said == "the previous set is still live":
             assert live == old, (at, done.stderr)
             assert not (out / ".urlset/publish.json").exists()
         elif said == "the new set is live":
@@ -255,7 +256,7 @@ def test_a_full_disk_is_told_truly_at_every_step(tmp_path: Path, out: Path, layo
         (tmp_path / "broken.csv").write_text('url\n"open\n')
         assert build(tmp_path / "broken.csv", out, "--layout", layout).status == 3
         live = [entry["loc"] for entry in read_set(out)]
-        assert live == (old if said == "what was live still is" else new), (at, done.stderr)
+        assert live == (old if said == "the previous set is still live" else new), (at, done.stderr)
     assert all(told.values()), told
 
 
@@ -281,7 +282,7 @@ def test_the_umask_is_never_changed(tmp_path: Path, out: Path) -> None:
     try:
         for number in range(60):
             with package.read(out) as rows:
-                from urlset.inspect.rows import write
+                from urlset.rows import write
 
                 write(rows, str(tmp_path / "rows.csv"))
             robots = tmp_path / f"robots{number}.txt"

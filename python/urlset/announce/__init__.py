@@ -1,9 +1,13 @@
-"""Telling the search engines.
+"""Announcing sitemaps and changed URLs to search engines.
 
-``target`` says what, ``options`` to whom and how; each engine has a module with a ``prepare`` that
-checks everything that can be checked on this machine and returns what sends. All engines are
-prepared before the first request goes out. ``session`` is what they share, ``report`` what comes
-of it. They are imported when the call is made: start-up counts.
+::
+
+    target, options --> prepare of each engine --> send --> report
+                        robots indexnow google bing yandex
+
+Each engine has a module with a function ``prepare``, which checks all that can be checked on this
+machine and returns the function that sends. All engines are prepared before the first request.
+``session`` is what they share. The modules are imported by the call, because start-up time counts.
 """
 
 from __future__ import annotations
@@ -32,34 +36,34 @@ def announce(
     report: AnnounceReport | None = None,
     **options: Unpack[AnnounceKeywords],
 ) -> AnnounceReport:
-    """Tell search engines of the sitemaps of ``target``, or of the URLs that changed.
+    """Announces the sitemaps of ``target``, or the URLs that changed, to search engines.
 
     Keys come from files or from the environment: ``URLSET_INDEXNOW_KEY``, ``URLSET_BING_KEY``,
     ``URLSET_YANDEX_TOKEN``; ``URLSET_GOOGLE_KEY_FILE`` or ``GOOGLE_APPLICATION_CREDENTIALS`` name
     the JSON file of a service account.
 
     Args:
-        target: the output folder of a build, a sitemap index, or the address of one.
-        notify: is told in one line what is going on.
-        show: is given each request of a dry run, keys masked.
-        report: is filled and returned; holds what was done so far when an exception is raised.
+        target: the output folder of a build, a sitemap index, or the URL of one.
+        notify: receives one line for each step.
+        show: receives each request of a dry run, with keys masked.
+        report: is filled and returned; after an exception it contains what was done before.
         options: those of ``urlset announce --help``, with underscores. ``to`` and ``hosts`` also
-            take lists; ``key_file``, ``property`` and ``endpoint`` also take ``{engine: value}``.
+            accept lists; ``key_file``, ``property`` and ``endpoint`` also ``{engine: value}``.
 
     Returns:
-        What was accepted by whom; refusals of engines are in it and are not raised.
+        What each engine accepted; refusals are in it and are not raised.
 
     Raises:
         ConfigError: wrong options, a missing or malformed key; nothing was sent.
-        InputError: the target or the feed cannot be read; nothing was sent.
-        KeyboardInterrupt: what was accepted is in the journal: the same call continues.
+        InputError: the target or the list of URLs cannot be read; nothing was sent.
+        KeyboardInterrupt: the journal contains what was accepted: the same call continues.
     """
     import time
     from pathlib import Path
 
+    from ..transport.keyring import Keyring
     from .options import AnnounceOptions
     from .report import AnnounceReport
-    from .secrets import Keyring
     from .session import Session
     from .target import read_target
 
@@ -100,11 +104,12 @@ def __getattr__(name: str) -> Any:
 
 
 def _run(session: Session) -> None:
-    """Prepare all engines, then let each send; one that refuses does not stop the others."""
+    """Prepares all engines, then each one sends; a refusal does not stop the others."""
     from importlib import import_module
 
     from ..errors import AnnounceError, Error
     from .report import Outcome
+    from .session import refusal
 
     actions: dict[str, Callable[[], None]] = {}
     for name in session.options.to:
@@ -112,12 +117,12 @@ def _run(session: Session) -> None:
         try:
             actions[name] = module.prepare(session)
         except AnnounceError as error:
-            session.add(session.refusal(name, session.target.site, error, 0))
+            session.add(refusal(name, session.target.site, error, 0))
     for name, action in actions.items():
         try:
             action()
         except AnnounceError as error:
-            session.add(session.refusal(name, session.target.site, error))
+            session.add(refusal(name, session.target.site, error))
         except Error as error:
             session.report.environment_failed = True
             session.add(

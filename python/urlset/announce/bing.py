@@ -1,53 +1,57 @@
-"""Bing's Webmaster API, which feeds Yahoo too (PROTOCOL section 6).
+"""Bing's Webmaster API; Yahoo uses Bing's index.
 
-The key stands in the query of every request: no address of this module may be shown unmasked.
+The query of every request contains the key: no URL of this module may be shown unmasked.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Any
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 from ..errors import AnnounceError
 from ..signals import undisturbed
+from ..transport.retry import retry_after
 from ..wording import count
-from .address import check_page, host_of, origin_of
-from .http import JSON, Again, Answer, Http, Request, Stopped, retry_after
+from .address import check_page
+from .client import Answer, Cancelled, EngineClient, Request, Retry, json_request
 from .journal import Journal
 from .report import Outcome
 from .secrets import find_key
-from .session import Session
-from .spool import Spool, fill_spool
+from .session import Session, interrupted
+from .spool import Spool, open_spool
 
 ENDPOINT = "https://ssl.bing.com/webmaster/api.svc/json"
 VARIABLE = "URLSET_BING_KEY"
 
 #: URLs of one SubmitUrlBatch
 BATCH = 500
+#: seconds to wait when throttled without Retry-After
+THROTTLED = 60.0
 
+#: the names of ErrorCode, by number
 CODES = (
     "None", "InternalError", "UnknownError", "InvalidApiKey", "ThrottleUser", "ThrottleHost",
     "UserBlocked", "InvalidUrl", "InvalidParameter", "TooManySites", "UserNotFound", "NotFound",
     "AlreadyExists", "NotAllowed", "NotAuthorized", "UnexpectedState", "Deprecated",
 )  # fmt: skip
-_THROTTLED = (4, 5)
+_INVALID_KEY, _THROTTLED, _NOT_AUTHORIZED = 3, (4, 5), 14
 _EXPLAINED = {
-    3: "the API key is wrong",
-    7: "it calls the address invalid for this site",
+    _INVALID_KEY: "the API key is wrong",
+    7: "the URL is invalid for this site",
     13: "not allowed for this site",
-    14: "the site is not this account's: add and verify it, or give --property bing=URL exactly"
-    " as Bing lists it",
+    _NOT_AUTHORIZED: "the site does not belong to this account: add and verify it, or give"
+    " --property bing=URL exactly as Bing lists it",
 }
 
 
 class Bing:
     """The three methods that are used."""
 
-    def __init__(self, http: Http, base: str, key: str, site: str) -> None:
-        self._http, self._base, self._key, self._site = http, base, key, site
+    def __init__(self, client: EngineClient, base: str, key: str, site: str) -> None:
+        self._client, self._base, self._site = client, base, site
+        self._key = quote(key, safe="")
 
     def submit_feed(self, feed: str) -> Request:
         return self._post("SubmitFeed", {"siteUrl": self._site, "feedUrl": feed})
@@ -56,51 +60,44 @@ class Bing:
         return self._post("SubmitUrlBatch", {"siteUrl": self._site, "urlList": urls})
 
     def quota(self) -> Request:
-        site, key = quote(self._site, safe=""), quote(self._key, safe="")
-        return Request("GET", f"{self._base}/GetUrlSubmissionQuota?siteUrl={site}&apikey={key}")
+        query = f"siteUrl={quote(self._site, safe='')}&apikey={self._key}"
+        return Request("GET", f"{self._base}/GetUrlSubmissionQuota?{query}")
 
     def call(self, request: Request) -> Any:
         """The value of ``d`` in the answer."""
-        answer = self._http.call(request, self._judge)
-        try:
-            value = json.loads(answer.body)
-        except (ValueError, RecursionError):
-            value = None
-        if not isinstance(value, dict) or "d" not in value:
-            raise self._http.refuse(answer, "an answer without the d of a success", "answer")
+        answer = self._client.call(request, self._judge)
+        value = answer.json()
+        if "d" not in value:
+            raise self._client.refusal(answer, "an answer without the d of a success", "answer")
         return value["d"]
 
     def _post(self, method: str, value: dict[str, Any]) -> Request:
-        body = json.dumps(value, separators=(",", ":")).encode("ascii")
-        url = f"{self._base}/{method}?apikey={quote(self._key, safe='')}"
-        return Request("POST", url, {"Content-Type": JSON}, body)
+        return json_request("POST", f"{self._base}/{method}?apikey={self._key}", value, {})
 
-    def _judge(self, answer: Answer) -> Again | None:
-        try:
-            value = json.loads(answer.body)
-        except (ValueError, RecursionError):
-            value = None
-        code = value.get("ErrorCode") if isinstance(value, dict) else None
+    def _judge(self, answer: Answer) -> Retry | None:
+        code = answer.json().get("ErrorCode")
         if not isinstance(code, int) or not 0 <= code < len(CODES):
             code = 0
         if answer.status == 200 and code == 0:
             return None
         if code in _THROTTLED:
-            asked = retry_after(answer)
-            return Again(f"too many requests ({CODES[code]})", 60.0 if asked is None else asked)
+            asked = retry_after(answer.headers)
+            return Retry(
+                f"too many requests ({CODES[code]})", THROTTLED if asked is None else asked
+            )
         why = f"{_EXPLAINED.get(code, 'refused')} ({CODES[code]})" if code else "refused"
-        name = "key_refused" if code == 3 else "property" if code == 14 else "refused"
-        raise self._http.refuse(answer, why, name)
+        names = {_INVALID_KEY: "key_refused", _NOT_AUTHORIZED: "property"}
+        raise self._client.refusal(answer, why, names.get(code, "refused"))
 
 
 def prepare(session: Session) -> Callable[[], None]:
-    """Check the key and read the feed; what is returned sends."""
+    """Checks the key and reads the URLs; returns the function that sends."""
     options, target = session.options, session.target
     indexes = target.need_indexes()
     base = session.endpoint("bing", ENDPOINT)
     given = options.properties.get("bing")
-    site = origin_of(urlsplit(target.site)) if given is None else given
-    host = host_of(check_page(site, what="--property bing"))
+    site = check_page(target.site, what="site").origin if given is None else given
+    host = check_page(site, what="--property bing").authority
     key = find_key(
         session.keyring,
         engine="bing",
@@ -110,13 +107,12 @@ def prepare(session: Session) -> Callable[[], None]:
         form_in_words="8 to 512 letters, digits or any of - . _ ~",
         where_to_get="Bing Webmaster Tools, settings, API access",
     )
-    http = session.open(session.http("bing", base))
-    bing = Bing(http, base, key, site)
+    client = session.open(session.client("bing", base))
+    bing = Bing(client, base, key, site)
     urls: Callable[[], None] | None = None
     if options.changes or options.urls:
-        spool = session.open(Spool())
-        fill_spool(
-            session, spool, "bing",
+        spool = open_spool(
+            session, "bing",
             allowed=lambda found, _path: found == host, why=f"of another host than {host}",
         )  # fmt: skip
         journal = session.open(
@@ -145,11 +141,11 @@ def _quota(value: Any) -> int:
         numbers = [n for n in found if isinstance(n, int) and not isinstance(n, bool)]
         if len(numbers) == 2:
             return max(0, min(numbers))
-    raise AnnounceError("it did not tell the quota of URLs", code="bing.answer")
+    raise AnnounceError("an answer without the quota of URLs", code="bing.answer")
 
 
 def _submit_urls(session: Session, bing: Bing, spool: Spool, journal: Journal, host: str) -> None:
-    """Send as many URLs as the quota allows; the next run of the same feed sends the others."""
+    """Sends as many URLs as the quota allows; the next run of the same list sends the others."""
     fresh: Iterator[str] = (url for _host, url in spool.rows() if not journal.accepted(url))
     if session.dry_run:
         session.show(bing.quota().text())
@@ -167,20 +163,18 @@ def _submit_urls(session: Session, bing: Bing, spool: Spool, journal: Journal, h
         quota = _quota(bing.call(bing.quota()))
         while batch := list(islice(fresh, min(BATCH, quota - sent))):
             bing.call(bing.submit_urls(batch))
-            with undisturbed():  # or the journal and the report would not agree
+            with undisturbed():  # so that the journal and the report agree
                 journal.record(batch)
                 sent += len(batch)
                 requests += 1
     except AnnounceError as found:
         error = found
-    except (KeyboardInterrupt, Stopped):
-        error = AnnounceError(
-            "interrupted; the same command continues where it stopped", code="bing.interrupted"
-        )
+    except (KeyboardInterrupt, Cancelled):
+        error = interrupted("bing")
         raise
     finally:
         for _rest in fresh:
-            pass  # counts what was accepted before
+            pass  # the journal counts what was accepted before
         accepted = sent + journal.skipped
         left = spool.count - accepted
         if left == 0:

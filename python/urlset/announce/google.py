@@ -1,7 +1,7 @@
-"""Google: Search Console's sitemaps (PROTOCOL section 5), with a service account.
+"""Google: the sitemaps of Search Console (Webmasters API v3), with a service account.
 
-The key is signed with by google-auth; the token is asked for here, so that its request has the
-same bounds, retries and silence as all others.
+google-auth signs with the key. The request for the token is made here, so that it has the same
+limits, retries and masked messages as all others.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import quote, urlencode
 
 from ..errors import AnnounceError, ConfigError
 from ..wording import count
-from .address import is_loopback, segment, split
-from .http import Again, Answer, Http, Request, Stopped
+from .address import MAX_URL, is_loopback, split
+from .client import Answer, Cancelled, EngineClient, Request, Retry
 from .report import Outcome, SitemapStatus
 from .secrets import read_key_file
 from .session import Session
@@ -31,17 +31,21 @@ VARIABLES = ("URLSET_GOOGLE_KEY_FILE", "GOOGLE_APPLICATION_CREDENTIALS")
 SCOPE_WRITE = "https://www.googleapis.com/auth/webmasters"
 SCOPE_READ = "https://www.googleapis.com/auth/webmasters.readonly"
 
-#: where a service account may ask for its token; nothing in its file can name another place
+#: where a service account may request its token; its file can name no other URL
 TOKEN_URIS = (
     "https://oauth2.googleapis.com/token",
     "https://accounts.google.com/o/oauth2/token",
     "https://www.googleapis.com/oauth2/v4/token",
 )
-#: PROTOCOL section 5: requests a second and a minute
+#: quota of the API: requests per second and per minute
 PER_SECOND, PER_MINUTE = 20, 200
-#: seconds by which a clock may be off before Google refuses what it signs
-CLOCK = 300.0
-#: RFC 6749, 5.2: the words in which a token is refused; no other word of the answer is repeated
+#: seconds by which a clock may be wrong before Google refuses its signatures
+MAX_CLOCK_ERROR = 300.0
+#: seconds for which a token is valid
+_TOKEN_LIFETIME = 3_600
+#: characters of the shortest line of the key in PEM that is masked on its own
+_MIN_KEY_LINE = 32
+#: RFC 6749, 5.2: error codes; messages quote nothing else of the answer
 _OAUTH = frozenset(
     ["invalid_request", "invalid_client", "invalid_grant", "unauthorized_client",
      "unsupported_grant_type", "invalid_scope", "access_denied"]
@@ -49,7 +53,7 @@ _OAUTH = frozenset(
 
 
 class Pace:
-    """Keeps the quota: no more than ``count`` requests in any ``seconds``, for each pair."""
+    """Keeps the quota: at most ``count`` requests in any ``seconds``, for each pair."""
 
     def __init__(
         self, *limits: tuple[int, float], clock: Callable[[], float] = time.monotonic
@@ -58,18 +62,18 @@ class Pace:
         self._clock = clock
 
     def delay(self) -> float:
-        """Seconds to wait before the next request, which then counts as sent."""
-        now = self._clock()
-        at = max([now, *(s[0] + sec for n, sec, s in self._limits if len(s) == n)])
-        for most, _seconds, sent in self._limits:
-            if len(sent) == most:
-                sent.popleft()
-            sent.append(at)
-        return at - now
+        """Seconds to wait before the next request, which counts as sent."""
+        now = due = self._clock()
+        for limit, seconds, sent in self._limits:
+            if len(sent) == limit:
+                due = max(due, sent.popleft() + seconds)
+        for _limit, _seconds, sent in self._limits:
+            sent.append(due)
+        return due - now
 
 
 class Account:
-    """A service account's file: it signs, and the token comes from Google and nobody else."""
+    """A service account: its key signs requests for tokens, which only Google receives."""
 
     def __init__(self, path: Path, session: Session, *, loopback: bool) -> None:
         def wrong(why: str) -> ConfigError:
@@ -77,7 +81,7 @@ class Account:
 
         text = read_key_file(path, engine="google")
         info: Any = None
-        with contextlib.suppress(ValueError, RecursionError):  # which would hold the content
+        with contextlib.suppress(ValueError, RecursionError):  # its message contains the content
             info = json.loads(text)
         if not isinstance(info, dict) or info.get("type") != "service_account":
             raise wrong("is not the JSON key of a service account")
@@ -86,12 +90,10 @@ class Account:
             raise wrong(f"lacks one of {', '.join(fields)}")
         session.keyring.add(info["private_key"])
         for line in info["private_key"].splitlines():
-            if len(line) >= 32 and not line.startswith("-----"):
+            if len(line) >= _MIN_KEY_LINE and not line.startswith("-----"):
                 session.keyring.add(line)
         self.token_uri: str = info["token_uri"]
-        parts = split(self.token_uri)
-        local = parts is not None and is_loopback(parts) and loopback
-        if self.token_uri not in TOKEN_URIS and not local:
+        if self.token_uri not in TOKEN_URIS and not (loopback and is_loopback(self.token_uri)):
             raise wrong(
                 "names a token_uri that is not Google's: nothing signed with the key is sent there"
             )
@@ -105,31 +107,30 @@ class Account:
         self._encode: Callable[..., bytes] = jwt.encode
         self._email: str = info["client_email"]
         self._signer: Any = None
-        with contextlib.suppress(ValueError, TypeError):  # which could hold the key
+        with contextlib.suppress(ValueError, TypeError):  # its message can contain the key
             signer: Any = crypt.RSASigner  # google-auth has no types
             self._signer = signer.from_service_account_info(info)
         if self._signer is None:
-            raise wrong("holds a private_key that is not an RSA key in PEM")
+            raise wrong("contains a private_key that is not an RSA key in PEM")
         self._session = session
 
     def token(self, scope: str) -> str:
-        """An access token, good for an hour.
+        """An access token, valid for an hour.
 
         Raises:
-            AnnounceError: ``google.token_refused``, ``google.clock``, and those of ``Http``.
+            AnnounceError: ``google.token_refused``, ``google.clock``, those of ``EngineClient``.
         """
         now = int(time.time())
         claims = {
             "iss": self._email, "scope": scope, "aud": self.token_uri, "iat": now,
-            "exp": now + 3_600,
+            "exp": now + _TOKEN_LIFETIME,
         }  # fmt: skip
         keyring = self._session.keyring
         assertion = keyring.add(self._encode(self._signer, claims).decode("ascii"))
         grant = "urn:ietf:params:oauth:grant-type:jwt-bearer"
         form = urlencode({"grant_type": grant, "assertion": assertion}).encode("ascii")
-        parts = urlsplit(self.token_uri)
-        with self._session.http("google", f"{parts.scheme}://{parts.netloc}") as http:
-            answer = http.call(
+        with self._session.client("google", self.token_uri) as client:
+            answer = client.call(
                 Request(
                     "POST",
                     self.token_uri,
@@ -138,51 +139,44 @@ class Account:
                 ),
                 self._judge,
             )
-        value = _json(answer).get("access_token")
+        value = answer.json().get("access_token")
         if not isinstance(value, str) or not re.fullmatch(r"[!-~]{8,8192}", value):
             raise AnnounceError(
-                "the answer to the request for a token holds none", code="google.token_refused"
+                "the answer to the request for a token contains none", code="google.token_refused"
             )
         return keyring.add(value)
 
-    def _judge(self, answer: Answer) -> Again | None:
+    def _judge(self, answer: Answer) -> Retry | None:
         if answer.status == 200:
             return None
         off = answer.clock or 0.0
-        if abs(off) > CLOCK:
+        if abs(off) > MAX_CLOCK_ERROR:
             raise AnnounceError(
                 f"no token: this machine's clock is {abs(off) / 60:,.0f} minutes"
                 f" {'behind' if off > 0 else 'ahead of'} Google's: set the clock",
                 code="google.clock",
             )
-        word = _json(answer).get("error")
-        word = word if isinstance(word, str) and word in _OAUTH else f"HTTP {answer.status}"
+        reason = answer.json().get("error")
+        known = isinstance(reason, str) and reason in _OAUTH
         raise AnnounceError(
-            f"no token for the service account: {word}; is the key still valid?",
+            "no token for the service account:"
+            f" {reason if known else f'HTTP {answer.status}'}; is the key still valid?",
             code="google.token_refused",
         )
-
-
-def _json(answer: Answer) -> Mapping[str, Any]:
-    try:
-        value = json.loads(answer.body)
-    except (ValueError, RecursionError):
-        return {}
-    return value if isinstance(value, dict) else {}
 
 
 class SearchConsole:
     """The sitemaps of one property."""
 
-    def __init__(self, session: Session, http: Http, base: str, site: str) -> None:
-        self._session, self._http, self._site = session, http, site
-        self._sitemaps = f"{base}/webmasters/v3/sites/{segment(site)}/sitemaps"
+    def __init__(self, session: Session, client: EngineClient, base: str, site: str) -> None:
+        self._session, self._client, self._site = session, client, site
+        self._sitemaps = f"{base}/webmasters/v3/sites/{quote(site, safe='')}/sitemaps"
         self._pace = Pace((PER_SECOND, 1.0), (PER_MINUTE, 60.0))
         self.token = ""
 
     def request(self, method: str, feed: str | None) -> Request:
-        """``submit`` is PUT, ``get`` and, without a feed, ``list`` are GET."""
-        url = self._sitemaps + (f"/{segment(feed)}" if feed is not None else "")
+        """PUT submits a sitemap, GET returns its status or, without one, that of all."""
+        url = self._sitemaps + (f"/{quote(feed, safe='')}" if feed is not None else "")
         return Request(method, url, {"Authorization": f"Bearer {self.token or '***'}"})
 
     def submit(self, feed: str) -> None:
@@ -196,45 +190,45 @@ class SearchConsole:
         return found
 
     def get(self, feed: str) -> Mapping[str, Any] | None:
-        """``None`` where it is not known."""
+        """``None`` if it was never submitted."""
         answer = self._call("GET", feed, (200, 404))
         return None if answer.status == 404 else self._value(answer)
 
     def _value(self, answer: Answer) -> Mapping[str, Any]:
-        value = _json(answer)
+        value = answer.json()
         if answer.cut or (not value and answer.body.strip() != b"{}"):
             raise AnnounceError(
-                "an answer that is not the JSON it should be, or is too large",
+                "an answer that is not a JSON object, or is too large",
                 code="google.answer",
             )
         return value
 
     def _call(self, method: str, feed: str | None, good: tuple[int, ...]) -> Answer:
         if self._session.stop.wait(self._pace.delay()):
-            raise Stopped
+            raise Cancelled
 
-        def judge(answer: Answer) -> Again | None:
+        def judge(answer: Answer) -> Retry | None:
             if answer.status in good:
                 return None
             if answer.status == 401:
-                raise self._http.refuse(answer, "the token was refused", "token_refused")
+                raise self._client.refusal(answer, "the token was refused", "token_refused")
             if answer.status in (403, 404):
                 other = "a domain property sc-domain:HOST"
                 if self._site.startswith("sc-domain:"):
                     other = "a URL-prefix property https://HOST/"
-                raise self._http.refuse(
+                raise self._client.refusal(
                     answer,
-                    f"the property {self._site} is not this account's: add the service account to"
-                    f" it as an owner, or give --property: {other} is another one",
+                    f"the property {self._site} does not belong to this account: add the service"
+                    f" account to it as an owner, or give --property: {other} is another property",
                     "property",
                 )
-            raise self._http.refuse(answer, "refused", "refused")
+            raise self._client.refusal(answer, "refused", "refused")
 
-        return self._http.call(self.request(method, feed), judge)
+        return self._client.call(self.request(method, feed), judge)
 
 
 def read_property(session: Session) -> str:
-    """The property: given, or the URL-prefix property of the site.
+    """The property: the option, or the URL-prefix property of the site.
 
     Raises:
         ConfigError: ``google.bad_property``.
@@ -244,7 +238,7 @@ def read_property(session: Session) -> str:
         return session.target.site
     if not re.fullmatch(r"sc-domain:[a-z0-9-]+(\.[a-z0-9-]+)+", given) and split(given) is None:
         raise ConfigError(
-            f"--property google={given[:100]!r} is neither sc-domain:HOST nor an address such as"
+            f"--property google={given[:100]!r} is neither sc-domain:HOST nor a URL such as"
             " https://www.example.com/",
             code="google.bad_property",
         )
@@ -252,14 +246,14 @@ def read_property(session: Session) -> str:
 
 
 def prepare(session: Session) -> Callable[[], None]:
-    """Check the key file and the property; what is returned submits, or asks for the status."""
+    """Checks key file and property; returns the function that submits, or reads the status."""
     indexes = session.target.need_indexes()
     site = read_property(session)
     base = session.endpoint("google", ENDPOINT)
     path = session.key_file("google") or _from_environment()
-    account = Account(path, session, loopback=is_loopback(urlsplit(base)))
-    http = session.open(session.http("google", base))
-    console = SearchConsole(session, http, base, site)
+    account = Account(path, session, loopback=is_loopback(base))
+    client = session.open(session.client("google", base))
+    console = SearchConsole(session, client, base, site)
     if session.options.status:
         if session.dry_run:
             return lambda: session.show(console.request("GET", None).text())
@@ -314,7 +308,7 @@ def _status(
 def read_status(
     item: Mapping[str, Any], path: str, *, ours: bool, known: bool = True
 ) -> SitemapStatus:
-    """What an item says; numbers arrive as texts, what has a wrong form counts as absent."""
+    """The status in an item; numbers are strings, and an invalid value counts as absent."""
     contents = item.get("contents")
     submitted: dict[str, int] = {}
     for part in contents if isinstance(contents, list) else []:
@@ -322,7 +316,7 @@ def read_status(
             kind = _kind(part.get("type")) or "unknown"
             submitted[kind] = submitted.get(kind, 0) + _int(part.get("submitted"))
     return SitemapStatus(
-        path=path[:2_048],
+        path=path[: MAX_URL + 1],
         ours=ours,
         known=known,
         type=_kind(item.get("type")),
@@ -351,6 +345,6 @@ def _time(value: object) -> str | None:
     try:
         moment = datetime.fromisoformat(value)
         moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
-    except (ValueError, OverflowError):  # the latter for the first and the last day of all
+    except (ValueError, OverflowError):  # OverflowError: the first and the last day of datetime
         return None
     return moment.strftime("%Y-%m-%dT%H:%M:%SZ")

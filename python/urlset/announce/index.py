@@ -1,122 +1,50 @@
-"""A sitemap index (or one sitemap) read to its addresses: bounded, and safe with hostile XML."""
+"""An index file on this machine, read by the core; a damaged one is an error here."""
 
 from __future__ import annotations
 
-import zlib
-from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO
-from xml.parsers import expat
 
+from .._core import Listing
+from .._core import read_index as read_listing
 from ..errors import InputError
+from .address import MAX_URL
 
-#: PROTOCOL section 1: uncompressed bytes and entries of one file
-MAX_BYTES, MAX_ENTRIES = 52_428_800, 50_000
-_MAX_DEPTH, _MAX_LOC, _CHUNK = 32, 2_048, 65_536
-_NAMESPACE = "http://www.sitemaps.org/schemas/sitemap/0.9"
-
-
-class IndexFile:
-    """What an XML sitemap file holds.
-
-    Attributes:
-        is_index: root ``sitemapindex``; otherwise ``urlset``.
-        locs: the ``loc`` of each entry; of an ``urlset`` only counted, in ``entries``.
-        entries: how many there are.
-    """
-
-    def __init__(self, name: str) -> None:
-        self.name, self.is_index, self.entries = name, False, 0
-        self.locs: list[str] = []
-        self._path: list[str] = []
-        self._text: list[str] | None = None
-        self._size = 0
-
-    def wrong(self, why: str, code: str = "index.damaged") -> InputError:
-        return InputError(f"{self.name}: {why}", code=code, input=self.name)
-
-    def start(self, name: str, _attributes: dict[str, str]) -> None:
-        local = name.removeprefix(_NAMESPACE + " ")
-        if not self._path:
-            if local not in ("sitemapindex", "urlset"):
-                raise self.wrong(
-                    f"is not a sitemap: its root is {name[-100:]!r}", "index.not_a_sitemap"
-                )
-            self.is_index = local == "sitemapindex"
-        self._path.append(local)
-        if len(self._path) > _MAX_DEPTH:
-            raise self.wrong("elements nested too deep")
-        entry = "sitemap" if self.is_index else "url"
-        if len(self._path) == 2 and local == entry:
-            self.entries += 1
-            if self.entries > MAX_ENTRIES:
-                raise self.wrong(f"more than {MAX_ENTRIES:,} entries")
-        if self.is_index and self._path[1:] == ["sitemap", "loc"]:
-            self._text, self._size = [], 0
-
-    def text(self, data: str) -> None:
-        if self._text is not None:
-            self._size += len(data)
-            if self._size > _MAX_LOC + 512:
-                raise self.wrong("a loc is too long")
-            self._text.append(data)
-
-    def end(self, _name: str) -> None:
-        if self._text is not None:
-            self.locs.append("".join(self._text).strip())
-            self._text = None
-        self._path.pop()
-
-    def doctype(self, *_declaration: object) -> None:
-        raise self.wrong("holds a DOCTYPE, which no sitemap needs: refused", "index.doctype")
+#: sitemaps.org: entries of one file
+MAX_ENTRIES = 50_000
+#: findings of the core that mean a DOCTYPE, and those that mean damage, by their first word
+_DOCTYPES = ("xml.doctype", "xml.plain_doctype")
+_DAMAGE = ("xml", "gzip", "utf8", "file")
 
 
-def read_index(path: Path) -> IndexFile:
-    """Read an index or a sitemap, gzipped or not.
+def read_index(path: Path) -> Listing:
+    """Reads an index or a sitemap, plain or gzip.
 
     Raises:
         InputError: ``index.unreadable``, ``index.damaged``, ``index.doctype``,
             ``index.not_a_sitemap``.
     """
-    found = IndexFile(str(path))
-    parser = expat.ParserCreate(namespace_separator=" ")
-    parser.StartElementHandler = found.start
-    parser.EndElementHandler = found.end
-    parser.CharacterDataHandler = found.text
-    parser.StartDoctypeDeclHandler = found.doctype
-    parser.buffer_text = True
-    size = 0
+
+    def wrong(why: str, code: str) -> InputError:
+        return InputError(f"{path}: {why}", code=f"index.{code}", input=str(path))
+
     try:
-        with path.open("rb") as file:
-            for chunk in _chunks(file):
-                size += len(chunk)
-                if size > MAX_BYTES:
-                    raise found.wrong(f"more than {MAX_BYTES:,} bytes")
-                parser.Parse(chunk, False)
-        parser.Parse(b"", True)
+        listing = read_listing(path)
     except OSError as error:
-        raise found.wrong(f"cannot be read: {error.strerror}", "index.unreadable") from None
-    except expat.ExpatError as error:
-        raise found.wrong(
-            f"not well-formed XML at line {error.lineno}: {expat.ErrorString(error.code)}"
-        ) from None
-    except (zlib.error, EOFError, ValueError, LookupError):  # LookupError: an unknown encoding
-        raise found.wrong("damaged gzip data or encoding") from None
-    return found
-
-
-def _chunks(file: BinaryIO) -> Iterator[bytes]:
-    """The file's bytes, inflated where it is gzip, never more than a small piece at a time."""
-    head = file.read(2)
-    file.seek(0)
-    if head != b"\x1f\x8b":
-        while chunk := file.read(_CHUNK):
-            yield chunk
-        return
-    inflate = zlib.decompressobj(wbits=31)
-    while not inflate.eof:
-        chunk = inflate.unconsumed_tail or file.read(_CHUNK)
-        piece = inflate.decompress(chunk, _CHUNK)
-        if not chunk and not piece:
-            raise EOFError
-        yield piece
+        raise wrong(f"cannot be read: {error.strerror or error}", "unreadable") from None
+    errors = [finding for finding in listing.findings if finding.severity == "error"]
+    damage = [each for each in errors if each.code.partition(".")[0] in _DAMAGE]
+    if any(finding.code in _DOCTYPES for finding in listing.findings):
+        raise wrong("contains a DOCTYPE, which no sitemap needs", "doctype")
+    if any(finding.code == "file.unreadable" for finding in damage):
+        raise wrong(f"cannot be read: {damage[0].message}", "unreadable")
+    foreign = listing.kind in ("other", "text", "feed")
+    if foreign and all(finding.code == "file.not_sitemap" for finding in damage):
+        why = damage[0].message if damage else f"it is a {listing.kind} file"
+        raise wrong(f"is not a sitemap or index in XML: {why}", "not_a_sitemap")
+    if damage:
+        raise wrong(f"is damaged in line {damage[0].line}: {damage[0].message}", "damaged")
+    if listing.entries > MAX_ENTRIES:
+        raise wrong(f"more than {MAX_ENTRIES:,} entries", "damaged")
+    if any(len(child.loc) > MAX_URL for child in listing.children):
+        raise wrong(f"a loc of more than {MAX_URL:,} characters", "damaged")
+    return listing

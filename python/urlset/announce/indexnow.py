@@ -1,29 +1,28 @@
-"""IndexNow: URLs that were added, changed or removed (PROTOCOL section 4)."""
+"""IndexNow: URLs that were added, changed or removed (indexnow.org)."""
 
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import secrets
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, wait
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from pathlib import Path
-from urllib.parse import urlsplit
 
-from ..build.threads import Pool
 from ..errors import AnnounceError, ConfigError, PublishError
 from ..signals import undisturbed
+from ..threads import Pool
+from ..transport.retry import retry_after
 from ..wording import count
-from .address import check_page, host_of
-from .http import JSON, Again, Answer, Http, Request, Stopped, retry_after
+from .address import check_page
+from .client import Answer, Cancelled, EngineClient, Request, Retry, json_request
 from .journal import Journal
 from .options import AnnounceOptions
 from .report import Outcome, Result
 from .secrets import find_key
-from .session import Session
-from .spool import Spool, fill_spool
+from .session import Session, interrupted, is_undecided
+from .spool import Spool, open_spool
 from .target import Target
 
 ENDPOINT = "https://api.indexnow.org/indexnow"
@@ -32,102 +31,85 @@ KEY_FILE = "indexnow.key"
 
 #: URLs of one request
 BATCH = 10_000
-#: requests under way at a time
+#: requests at the same time
 WORKERS = 4
-#: seconds before the first retry while a fresh key is still being checked; the backoff grows past
-FRESH_KEY = 5.0
-#: without knowing how many URLs are live, at most this many are sent without ``all``
-UNKNOWN_LIVE = BATCH
-#: hosts that have a line of their own in the report
-LINES = 50
+#: seconds before the first retry while the engine checks a new key; the backoff exceeds it later
+NEW_KEY_WAIT = 5.0
+#: URLs that are sent without ``all`` if the number of live URLs is unknown
+MAX_UNKNOWN = BATCH
+#: hosts with a line of their own in the report
+MAX_LINES = 50
+#: bytes of a new key, and the modes of its file and of its public copy
+_KEY_BYTES, _SECRET, _PUBLIC = 16, 0o600, 0o666
 
 
 @dataclass(slots=True)
 class _Tally:
-    """What became of the URLs of one host."""
+    """The result for the URLs of one host."""
 
     host: str
     total: int = 0
     accepted: int = 0
     skipped: int = 0
     requests: int = 0
-    error: AnnounceError | None = field(default=None)
+    error: AnnounceError | None = None
 
     def outcome(self, dry_run: bool) -> Outcome:
         detail = count(self.requests, "request")
         if self.skipped:
             before = f"{self.skipped:,} accepted before and not sent again"
             detail = f"{detail}, {before}" if self.requests else before
-        if dry_run:
-            return Outcome(
-                "indexnow", self.host, "planned", self.total, self.skipped, self.skipped,
-                detail=detail,
-            )  # fmt: skip
+        result: Result = "accepted"
         code = None
-        result: Result
-        if self.error is not None:
+        requests = self.requests
+        if dry_run:
+            result, requests = "planned", 0
+        elif self.error is not None:
             detail, code = str(self.error), self.error.code
-        if self.accepted == self.total:
-            result = "accepted"
-        elif code in ("indexnow.throttled", "indexnow.unanswered", "indexnow.redirect"):
-            result = "failed"
-        else:
-            result = "refused"
-        if self.accepted != self.total and self.accepted:
-            result = "partly"
+        if not dry_run and self.accepted != self.total:
+            result = "partly" if self.accepted else "refused"
+            if self.error is not None and not self.accepted and is_undecided(self.error):
+                result = "failed"
         return Outcome(
-            "indexnow",
-            self.host,
-            result,
-            self.total,
-            self.accepted,
-            self.skipped,
-            self.requests,
-            detail,
-            code,
-        )
+            "indexnow", self.host, result, self.total, self.accepted, self.skipped, requests,
+            detail, code,
+        )  # fmt: skip
 
 
-def body(host: str, key: str, location: str, urls: list[str]) -> bytes:
-    """The body of a POST, as the protocol writes it."""
-    value = {"host": host, "key": key, "keyLocation": location, "urlList": urls}
-    return json.dumps(value, separators=(",", ":")).encode("ascii")
-
-
-def judge(http: Http, answer: Answer) -> Again | None:
+def judge(client: EngineClient, answer: Answer) -> Retry | None:
     """What the answer to a POST means."""
     if answer.status in (200, 202):
         return None
     if answer.status == 403:
         if b"SiteVerificationNotCompleted" in answer.body:
-            asked = retry_after(answer)
-            return Again(
+            asked = retry_after(answer.headers)
+            return Retry(
                 "the key is new and still being checked (HTTP 403)",
-                FRESH_KEY if asked is None else asked,
+                NEW_KEY_WAIT if asked is None else asked,
             )
-        raise http.refuse(
+        raise client.refusal(
             answer,
-            "the key was refused: its file was not found on the site, or holds another key",
+            "the key was refused: the site has no file for it, or the file contains another key",
             "key_refused",
         )
     if answer.status == 400:
-        raise http.refuse(answer, "the request was called malformed", "bad_request")
+        raise client.refusal(answer, "refused as malformed", "bad_request")
     if answer.status == 422:
-        raise http.refuse(
+        raise client.refusal(
             answer,
-            "URLs that are not of the host or not under the key's folder, or a malformed key",
+            "URLs of another host or outside the folder of the key, or a malformed key",
             "not_of_host",
         )
-    raise http.refuse(answer, "refused", "refused")
+    raise client.refusal(answer, "refused", "refused")
 
 
 class _Sender:
-    """Sends batches in parallel and settles them one by one, in the thread of the caller."""
+    """Sends batches in parallel; the calling thread records their results one by one."""
 
     def __init__(
-        self, session: Session, http: Http, journal: Journal, spool: Spool, key: str
+        self, session: Session, client: EngineClient, journal: Journal, spool: Spool, key: str
     ) -> None:
-        self._session, self._http, self._journal, self._key = session, http, journal, key
+        self._session, self._client, self._journal, self._key = session, client, journal, key
         self._spool = spool
         self._tallies: dict[str, _Tally] = {}
         self._failed: AnnounceError | None = None
@@ -136,42 +118,39 @@ class _Sender:
         options, target = self._session.options, self._session.target
         if options.key_location is not None:
             return options.key_location
-        scheme = urlsplit(target.site).scheme if host == target.host else "https"
+        scheme = target.site.partition(":")[0] if host == target.host else "https"
         return f"{scheme}://{host}/{self._key}.txt"
 
     def tallies(self) -> list[_Tally]:
         return list(self._tallies.values())
 
     def run(self) -> None:
-        """Send all; what an interrupt leaves is in the journal and in the tallies."""
-        under_way: dict[Future[int], tuple[str, list[str]]] = {}
+        """Sends all; after an interrupt, journal and tallies are correct."""
+        sent: dict[Future[None], tuple[str, list[str]]] = {}
         with Pool(WORKERS, thread_name_prefix="indexnow") as pool:
             try:
                 for host, urls in self._batches():
-                    while len(under_way) >= WORKERS:
-                        self._settle(under_way, wait(under_way, return_when=FIRST_COMPLETED).done)
+                    while len(sent) >= WORKERS:
+                        self._settle(sent, wait(sent, return_when=FIRST_COMPLETED).done)
                     tally = self._tallies[host]
                     if tally.error is None and self._failed is None:
-                        with undisturbed():  # or what is sent is not known to be under way
-                            under_way[pool.submit(self._send, host, urls)] = (host, urls)
-                while under_way:
-                    self._settle(under_way, wait(under_way, return_when=FIRST_COMPLETED).done)
+                        with undisturbed():  # a request that is sent is always in the dict
+                            sent[pool.submit(self._send, host, urls)] = (host, urls)
+                while sent:
+                    self._settle(sent, wait(sent, return_when=FIRST_COMPLETED).done)
             except BaseException:
-                # an interrupt: what is under way gets a moment, so that the journal is true
+                # after an interrupt, current requests get GRACE, so that the journal is correct
                 self._session.stop.set()
-                self._settle(under_way, wait(under_way).done)
+                self._settle(sent, wait(sent).done)
                 raise
             finally:
                 self._close()
 
     def _close(self) -> None:
-        """Say why what was not sent was not."""
+        """Sets the reason for which URLs were not sent."""
         reason = self._failed
         if self._session.stop.is_set():
-            reason = AnnounceError(
-                "interrupted; the same command continues where it stopped",
-                code="indexnow.interrupted",
-            )
+            reason = interrupted("indexnow")
             for host, count in self._spool.hosts():
                 self._tallies.setdefault(host, _Tally(host)).total = count
         for tally in self._tallies.values():
@@ -200,31 +179,32 @@ class _Sender:
             yield host, urls
 
     def request(self, host: str, urls: list[str]) -> Request:
-        content = body(host, self._key, self.location(host), urls)
-        return Request("POST", self._http.base, {"Content-Type": JSON}, content)
+        value = {
+            "host": host, "key": self._key, "keyLocation": self.location(host), "urlList": urls,
+        }  # fmt: skip
+        return json_request("POST", self._client.base, value, {})
 
-    def _send(self, host: str, urls: list[str]) -> int:
-        http = self._http
-        answer = http.call(self.request(host, urls), lambda found: judge(http, found))
-        return answer.status
+    def _send(self, host: str, urls: list[str]) -> None:
+        client = self._client
+        client.call(self.request(host, urls), lambda answer: judge(client, answer))
 
     def _settle(
-        self, under_way: dict[Future[int], tuple[str, list[str]]], done: set[Future[int]]
+        self, sent: dict[Future[None], tuple[str, list[str]]], done: set[Future[None]]
     ) -> None:
         for future in done:
-            with undisturbed():  # or what was accepted would not be in the journal
-                self._judge(future, *under_way.pop(future))
+            with undisturbed():  # accepted URLs are always in the journal
+                self._record(future, *sent.pop(future))
 
-    def _judge(self, future: Future[int], host: str, urls: list[str]) -> None:
+    def _record(self, future: Future[None], host: str, urls: list[str]) -> None:
         tally = self._tallies[host]
         tally.requests += 1
         try:
             future.result()
-        except Stopped:
+        except Cancelled:
             return
         except AnnounceError as error:
             tally.error = tally.error or error
-            if error.code in ("indexnow.throttled", "indexnow.unanswered", "indexnow.redirect"):
+            if is_undecided(error):
                 self._failed = self._failed or error
             return
         self._journal.record(urls)
@@ -232,28 +212,28 @@ class _Sender:
         self._session.notify(f"indexnow: {count(tally.accepted, 'URL')} of {host} accepted")
 
     def plan(self) -> None:
-        """A dry run: show the requests."""
+        """Shows the requests of a dry run."""
         for host, urls in self._batches():
             self._session.show(self.request(host, urls).text())
             self._tallies[host].requests += 1
 
 
 def _guard(session: Session, spool: Spool) -> None:
-    """Refuse what looks like the whole site (PROTOCOL section 4, etiquette)."""
+    """Refuses what is probably the whole site: IndexNow is for changes."""
     live = session.target.urls
     if session.options.all:
         return
     if live is None:
-        if spool.live > UNKNOWN_LIVE:
+        if spool.live > MAX_UNKNOWN:
             raise AnnounceError(
-                f"{count(spool.live, 'URL')}, and how many are live is not known: if this is not"
-                " the whole site, or it has just moved, give --all",
+                f"{count(spool.live, 'URL')}, and the number of live URLs is unknown: if this is"
+                " not the whole site, or it has just moved, give --all",
                 code="indexnow.full_set",
             )
         if spool.live:
             session.warn(
-                "indexnow: how many URLs are live is not known, so it was not checked whether"
-                " this is the whole site"
+                "indexnow: the number of live URLs is unknown, so nothing checked whether this is"
+                " the whole site"
             )
     elif spool.live * 2 > live:
         raise AnnounceError(
@@ -264,19 +244,18 @@ def _guard(session: Session, spool: Spool) -> None:
 
 
 def prepare(session: Session) -> Callable[[], None]:
-    """Check all that can be checked here; what is returned sends."""
+    """Checks all that can be checked locally; returns the function that sends."""
     options, target = session.options, session.target
     endpoint = session.endpoint("indexnow", ENDPOINT)
     key = _find(session, session.key_file("indexnow") or _own_key_file(session))
-    spool = session.open(Spool())
     allowed, why = _scope(options, target)
-    fill_spool(session, spool, "indexnow", allowed=allowed, why=why)
+    spool = open_spool(session, "indexnow", allowed=allowed, why=why)
     _guard(session, spool)
     journal = session.open(
         Journal(target.state, "indexnow", endpoint, spool.digest, read_only=session.dry_run)
     )
-    http = session.open(session.http("indexnow", endpoint))
-    sender = _Sender(session, http, journal, spool, key)
+    client = session.open(session.client("indexnow", endpoint))
+    sender = _Sender(session, client, journal, spool, key)
 
     def send() -> None:
         if session.dry_run:
@@ -302,49 +281,47 @@ def prepare(session: Session) -> Callable[[], None]:
 
 
 def _report(session: Session, tallies: list[_Tally]) -> None:
-    """A line for each host; of very many hosts the bad ones first, the rest in one line."""
+    """A line for each host, those with errors first; one line for the hosts above MAX_LINES."""
     found = [tally.outcome(session.dry_run) for tally in tallies]
     found.sort(key=lambda o: o.result in ("accepted", "planned"))
-    for outcome in found[:LINES]:
+    for outcome in found[:MAX_LINES]:
         session.add(outcome)
-    if rest := found[LINES:]:
+    if rest := found[MAX_LINES:]:
         worst = rest[0]
         session.add(
-            Outcome(
-                "indexnow",
-                f"{len(rest):,} more hosts",
-                worst.result,
-                sum(o.total for o in rest),
-                sum(o.accepted for o in rest),
-                sum(o.skipped for o in rest),
-                sum(o.requests for o in rest),
-                worst.detail if worst.code else "",
-                worst.code,
+            replace(
+                worst,
+                what=f"{len(rest):,} more hosts",
+                total=sum(o.total for o in rest),
+                accepted=sum(o.accepted for o in rest),
+                skipped=sum(o.skipped for o in rest),
+                requests=sum(o.requests for o in rest),
+                detail=worst.detail if worst.code else "",
             )
         )
 
 
 def _scope(options: AnnounceOptions, target: Target) -> tuple[Callable[[str, str], bool], str]:
-    """For which URLs the key may be used, and what to say of the others (section 4).
+    """A test for the URLs of the key by host and path, and the detail of the others.
 
     Raises:
-        ConfigError: ``indexnow.unknown_site``: nobody but the data tells the host.
+        ConfigError: ``indexnow.unknown_site``: only the data names the host.
     """
     own = target.host
     if options.key_location is None:
         if target.derived and options.allowed_hosts == frozenset():
             raise ConfigError(
-                f"only addresses inside of the index tell that the site is {own}: give"
-                " --sitemap-url, for engines will fetch the key from that host",
+                f"only the URLs in the index name the host {own}: give --sitemap-url, because"
+                " engines fetch the key from the host",
                 code="indexnow.unknown_site",
             )
         return (
             lambda host, _path: options.allows(host, own),
-            f"of another host than {own}, and engines would fetch the key from it;"
+            f"of another host than {own}, from which engines would fetch the key;"
             " --hosts any, or a list, allows that",
         )
     location = check_page(options.key_location, what="--key-location")
-    mine, folder = host_of(location), location.path.rsplit("/", 1)[0] + "/"
+    mine, folder = location.authority, location.path.rsplit("/", 1)[0] + "/"
     return (
         lambda host, path: host == mine and path.startswith(folder),
         f"not under {mine}{folder}, where the key of --key-location is valid",
@@ -359,20 +336,20 @@ def _find(session: Session, file: Path | None) -> str:
         file=file,
         form=r"[A-Za-z0-9-]{8,128}",
         form_in_words="8 to 128 letters, digits or hyphens",
-        where_to_get="--init-key makes one",
+        where_to_get="--init-key creates one",
     )
 
 
 def _own_key_file(session: Session) -> Path | None:
-    """The key that ``init_key`` made, unless the environment names another."""
+    """The key that ``init_key`` created, unless the environment has another."""
     path = session.target.state / KEY_FILE
     return path if not os.environ.get(VARIABLE, "").strip() and path.exists() else None
 
 
 def init_key(session: Session) -> None:
-    """Make a key, keep it in the state folder, and write the file that proves it to the site.
+    """Creates a key in the state folder, and its public copy, which proves it, in the site.
 
-    A key that is there already is kept, and only a missing proof is written.
+    An existing key stays, and only a missing copy is written.
 
     Raises:
         ConfigError: those of a key file.
@@ -382,10 +359,10 @@ def init_key(session: Session) -> None:
     secret = session.key_file("indexnow") or target.state / KEY_FILE
     folder = target.folder or Path()
     old = secret.exists()
-    key = _find(session, secret) if old else session.keyring.add(secrets.token_hex(16))
+    key = _find(session, secret) if old else session.keyring.add(secrets.token_hex(_KEY_BYTES))
     proof = folder / f"{key}.txt"
     detail = (
-        f"{'this key was there already' if old else 'a new key'}; upload {proof}, named after the"
+        f"{'the existing key' if old else 'a new key'}; upload {proof}, named after the"
         f" key, so that it is served at {target.site}{proof.name}, then announce"
     )
     if session.dry_run:
@@ -395,9 +372,9 @@ def init_key(session: Session) -> None:
     try:
         secret.parent.mkdir(parents=True, exist_ok=True)
         if not old:
-            _write(secret, key + "\n", 0o600)
+            _write(secret, key + "\n", _SECRET)
         with contextlib.suppress(FileExistsError):
-            _write(proof, key, 0o666)
+            _write(proof, key, _PUBLIC)
     except OSError as error:
         raise PublishError(
             f"the key cannot be written to {secret} and {folder}: {error.strerror}",

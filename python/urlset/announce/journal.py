@@ -1,8 +1,8 @@
-"""What an engine has accepted: on disk before the next thing happens.
+"""The journal: what an engine has accepted.
 
-An SQLite file in the state folder, with one row for each accepted batch that holds a hash of each
-URL. The row is synced before the run goes on, so the journal is true after a crash at any moment.
-(A batch whose answer never reached this machine is not in it, and will be sent again.)
+An SQLite file in the state folder, with one row for each accepted batch, which contains a hash of
+each URL. The row is synced before the run goes on, so the journal is correct after a crash at any
+moment. (A batch whose answer never reached this machine is not in it, and is sent again.)
 """
 
 from __future__ import annotations
@@ -19,16 +19,17 @@ from pathlib import Path
 
 from ..errors import AnnounceError, InputError
 
-#: PROTOCOL section 4: seconds between two announcements of one URL
-QUIET = 300.0
-#: seconds after which a run that was never finished is forgotten
-FORGOTTEN = 7 * 86_400.0
+#: seconds between two announcements of one URL (IndexNow asks for five minutes)
+MIN_INTERVAL = 300.0
+#: seconds after which an unfinished run is removed
+MAX_AGE = 7 * 86_400.0
 
-_HASH = 16  # bytes: no two URLs of any number that fits on a disk share one
+#: bytes of a hash: no two URLs share one, for any number of URLs that fits on a disk
+_HASH = 16
 
-#: what a damaged file ends in: the message itself may be no text
-_WRONG = (sqlite3.Error, ValueError, TypeError, OverflowError)
-#: how a rollback journal ends that names a file, which SQLite then removes: never one of ours
+#: the exceptions for a damaged file; even the message can be no text
+_DAMAGE = (sqlite3.Error, ValueError, TypeError, OverflowError)
+#: the end of a rollback journal that names a file, which SQLite then removes: urlset writes none
 _SUPER = bytes.fromhex("d9d505f920a163d7")
 
 _SCHEMA = """
@@ -43,15 +44,15 @@ class Journal:
     """The journal of one engine; one process at a time.
 
     Args:
-        folder: made if missing.
-        engine: names the file.
-        endpoint: what one endpoint accepted says nothing about another.
-        feed: digest of the feed. A run of the same feed that was not finished is continued.
-        read_only: for a dry run: nothing is made or recorded (SQLite may finish what a killed
-            process left half done).
+        folder: created if missing.
+        engine: the name of the file.
+        endpoint: URLs that one endpoint accepted are new for another.
+        feed: digest of the URLs. An unfinished run of the same URLs is continued.
+        read_only: for a dry run: nothing is created or recorded (SQLite may complete the
+            transaction of a killed process).
 
     Raises:
-        AnnounceError: ``journal.busy``: another run holds it.
+        AnnounceError: ``journal.busy``: another run uses it.
         InputError: ``journal.damaged``, ``journal.unwritable``.
     """
 
@@ -71,7 +72,7 @@ class Journal:
                 where = f"{self.path.absolute().as_uri()}?mode=rw" if known else ":memory:"
             else:
                 folder.mkdir(parents=True, exist_ok=True)
-                self._hold(folder / f"{engine}.lock")
+                self._acquire(folder / f"{engine}.lock")
                 where = self.path.absolute().as_uri()
             self._db = sqlite3.connect(where, uri=True, isolation_level=None)
         except (OSError, sqlite3.OperationalError) as error:
@@ -83,7 +84,7 @@ class Journal:
             ) from None
         try:
             self._start(hashlib.blake2b(self._salt + feed, digest_size=_HASH).digest())
-        except _WRONG as error:
+        except _DAMAGE as error:
             self.close()
             raise self._damaged(error) from None
 
@@ -94,7 +95,7 @@ class Journal:
         self.close()
 
     def close(self) -> None:
-        """Let go of the file and of the lock."""
+        """Closes the file and releases the lock."""
         if hasattr(self, "_db"):
             self._db.close()
         if self._known is not None:
@@ -104,9 +105,9 @@ class Journal:
             self._lock = None
 
     def accepted(self, url: str) -> bool:
-        """Whether ``url`` was accepted less than five minutes ago, or earlier in this run.
+        """Whether ``url`` was accepted less than five minutes ago, or before in this run.
 
-        What this process itself has recorded is not asked: a spool holds no URL twice.
+        What this process has recorded does not count: a spool contains no URL twice.
         """
         if self._known is None:
             return False
@@ -117,20 +118,20 @@ class Journal:
         return True
 
     def record(self, urls: Iterable[str]) -> None:
-        """Remember that ``urls`` were accepted just now; synced when this returns."""
+        """Records that ``urls`` are accepted; synced when this returns."""
         hashes = b"".join(map(self._hash, urls))
         try:
             self._db.execute(
                 "INSERT INTO accepted VALUES (?, ?, ?)", (self._run, time.time(), hashes)
             )
-        except _WRONG as error:
+        except _DAMAGE as error:
             raise self._damaged(error) from None
 
     def finish(self) -> None:
-        """All of the feed is accepted: the next run of it is a new one."""
+        """All URLs are accepted: the next run of the same URLs is a new one."""
         try:
             self._db.execute("UPDATE run SET finished = ? WHERE id = ?", (time.time(), self._run))
-        except _WRONG as error:
+        except _DAMAGE as error:
             raise self._damaged(error) from None
 
     def _hash(self, url: str) -> bytes:
@@ -140,14 +141,14 @@ class Journal:
         """Whether there is a journal.
 
         Raises:
-            OSError: it is none: no link is followed here, and nothing but a regular file opened.
+            OSError: a link, or not a regular file.
         """
         if self.path.parent.is_symlink():
             raise OSError(errno.ELOOP, "its folder is a symbolic link", str(self.path.parent))
         for suffix in ("", "-journal", "-wal", "-shm"):
             path = self.path.with_name(self.path.name + suffix)
             if os.path.lexists(path) and not stat.S_ISREG(path.lstat().st_mode):
-                raise OSError(errno.EINVAL, "is no regular file; remove it", str(path))
+                raise OSError(errno.EINVAL, "is not a regular file; remove it", str(path))
         rollback = self.path.with_name(f"{self.path.name}-journal")
         if rollback.exists():
             with rollback.open("rb") as file:
@@ -156,7 +157,7 @@ class Journal:
                     raise OSError(errno.EINVAL, "its rollback journal names a file; remove it")
         return self.path.exists()
 
-    def _hold(self, path: Path) -> None:
+    def _acquire(self, path: Path) -> None:
         flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
         self._lock = os.open(path, flags, 0o666)
         try:
@@ -164,7 +165,7 @@ class Journal:
         except BlockingIOError:
             self.close()
             raise AnnounceError(
-                f"another announcement holds {path}: wait until it is done", code="journal.busy"
+                f"another announcement uses {path}: wait until it is done", code="journal.busy"
             ) from None
 
     def _start(self, feed: bytes) -> None:
@@ -177,11 +178,11 @@ class Journal:
             self._db.execute("PRAGMA synchronous=EXTRA")
             self._db.executescript(_SCHEMA)
             self._db.execute("BEGIN IMMEDIATE")
-            self._db.execute("DELETE FROM run WHERE abs(? - started) > ?", (now, FORGOTTEN))
+            self._db.execute("DELETE FROM run WHERE abs(? - started) > ?", (now, MAX_AGE))
             self._db.execute(
                 "DELETE FROM accepted WHERE abs(? - at) >= ?"
                 " AND run NOT IN (SELECT id FROM run WHERE finished IS NULL)",
-                (now, QUIET),
+                (now, MIN_INTERVAL),
             )
         found = self._db.execute(
             "SELECT id FROM run WHERE feed = ? AND finished IS NULL ORDER BY id DESC LIMIT 1",
@@ -193,15 +194,16 @@ class Journal:
         self._run = -1 if found is None else found[0]
         if not self._read_only:
             self._db.execute("COMMIT")
-        self._learn(now)
+        self._load(now)
 
-    def _learn(self, now: float) -> None:
-        """Put what must not be sent into a private temporary file, where it is found quickly.
+    def _load(self, now: float) -> None:
+        """Copies what must not be sent into a private temporary file with an index.
 
-        A time in the future, of a clock that was set back, counts by its distance from now.
+        A time in the future, from before the clock was set back, counts by its distance from now.
         """
         batches = self._db.execute(
-            "SELECT urls FROM accepted WHERE run = ? OR abs(? - at) < ?", (self._run, now, QUIET)
+            "SELECT urls FROM accepted WHERE run = ? OR abs(? - at) < ?",
+            (self._run, now, MIN_INTERVAL),
         )
         for (urls,) in batches:
             if self._known is None:

@@ -7,11 +7,10 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from urllib.parse import urlsplit
 
-from ..destination.outfile import must_be_local
 from ..errors import ConfigError
 from ..option_table import option
+from ..outfile import must_be_local
 from .address import is_loopback
 
 ENGINES = ("robots", "indexnow", "google", "bing", "yandex")
@@ -163,7 +162,7 @@ class AnnounceOptions:
         """
 
         def plain(value: str) -> Iterable[str]:
-            if len(self.to) > 1 and not is_loopback(urlsplit(value)):
+            if len(self.to) > 1 and not is_loopback(value):
                 raise ConfigError(
                     "--endpoint URL with several engines would send each of their keys there:"
                     " write --endpoint ENGINE=URL",

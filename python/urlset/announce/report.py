@@ -1,4 +1,4 @@
-"""What was accepted by whom."""
+"""What each engine accepted."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ Result = Literal["accepted", "partly", "refused", "failed", "planned"]
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """One line of the summary: one engine and one thing told to it.
+    """One line of the summary: one engine, and one sitemap, file or host.
 
     Attributes:
         engine: ``robots``, ``indexnow``, ``google``, ``bing`` or ``yandex``.
-        what: the address of a sitemap, the file or the host whose URLs were sent.
-        result: ``accepted``; ``partly``: some of it; ``refused``: the engine said no, or it was
-            not sent because the rules forbid it; ``failed``: the engine could not be asked;
-            ``planned``: a dry run.
-        total: how many sitemaps or URLs there were.
-        accepted: how many the engine has accepted, in this run or (``skipped``) before it.
-        skipped: how many of them were accepted before, and so were not sent again.
-        requests: how many requests it took, retries not counted.
+        what: the URL of a sitemap, the file, or the host whose URLs were sent.
+        result: ``accepted``; ``partly``: some of it; ``refused``: by the engine, or not sent
+            because a rule forbids it; ``failed``: no verdict of the engine; ``planned``: a dry
+            run.
+        total: number of sitemaps or URLs.
+        accepted: how many of them the engine accepted, in this run or (``skipped``) before it.
+        skipped: how many were accepted before and not sent again.
+        requests: number of requests, without retries.
         detail: one line for a person.
-        code: stable, such as ``indexnow.key_refused``; ``None`` where all is well.
+        code: stable, such as ``indexnow.key_refused``; ``None`` without a problem.
     """
 
     engine: str
@@ -40,11 +40,11 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class SitemapStatus:
-    """What Search Console knows of one sitemap (PROTOCOL section 5).
+    """The status of one sitemap in Search Console.
 
     Attributes:
         ours: whether it is an index of the target.
-        known: ``False`` where Search Console has never been told of it.
+        known: ``False`` if it was never submitted.
         submitted: URLs by type, such as ``{"web": 1000}``.
     """
 
@@ -62,15 +62,15 @@ class SitemapStatus:
 
 @dataclass(slots=True)
 class AnnounceReport:
-    """What :func:`urlset.announce` returns.
+    """The result of :func:`urlset.announce`.
 
     Attributes:
-        outcomes: one for each engine and thing told to it.
+        outcomes: one for each engine and each sitemap, file or host.
         statuses: filled by ``status=True``.
-        warnings: each one line.
+        warnings: one line each.
         dry_run: nothing was sent or written.
-        seconds: of wall clock.
-        environment_failed: something of this machine did, such as a file that cannot be written.
+        seconds: wall clock.
+        environment_failed: an error of this machine, such as a file that cannot be written.
     """
 
     outcomes: list[Outcome] = field(default_factory=list)
@@ -82,16 +82,16 @@ class AnnounceReport:
 
     @property
     def exit_status(self) -> int:
-        """What the command line ends with: 0 only where all was accepted."""
+        """The exit status of the command: 0 only if everything was accepted."""
         return 3 if self.environment_failed else 0 if self.ok else 1
 
     @property
     def ok(self) -> bool:
-        """Whether all was accepted by all (in a dry run: would be sent)."""
+        """Whether everything was accepted (in a dry run: would be sent)."""
         return all(o.result in ("accepted", "planned") for o in self.outcomes)
 
     def to_dict(self) -> dict[str, Any]:
-        """What ``--json`` writes."""
+        """The report as plain data, as ``--json`` writes it."""
         return {
             "ok": self.ok,
             "dry_run": self.dry_run,
@@ -102,7 +102,7 @@ class AnnounceReport:
         }
 
     def table(self) -> str:
-        """The summary for people, control characters left as they are: see ``cli.one_line``."""
+        """The summary for people; it can contain control characters: see ``cli.one_line``."""
         rows = [("ENGINE", "ACCEPTED", "RESULT", "WHAT", "NOTE")]
         for o in self.outcomes:
             accepted = f"{o.accepted:,} of {o.total:,}" if o.total else "-"
@@ -111,7 +111,7 @@ class AnnounceReport:
         return columns(rows)
 
     def problems(self) -> list[str]:
-        """One line for each reason why something was not accepted."""
+        """One line for each reason for which something was not accepted."""
         found: dict[tuple[str, str, str], list[str]] = {}
         for o in self.outcomes:
             if o.code is not None:
@@ -123,7 +123,7 @@ class AnnounceReport:
         ]
 
     def status_table(self) -> str:
-        """The answer to ``--status`` for people."""
+        """The result of ``--status`` for people."""
         rows = [("SITEMAP", "ERRORS", "WARNINGS", "LAST DOWNLOADED", "URLS", "NOTE")]
         for s in self.statuses:
             notes = [] if s.ours else ["not of this target"]

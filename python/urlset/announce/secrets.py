@@ -1,79 +1,26 @@
-"""Keys: where they come from, and that they never leave by way of a text.
-
-A key is read from the environment or from a file, never from the command line (``ps`` shows that).
-Whatever is printed, logged, reported or raised passes through :meth:`Keyring.hide` first.
-"""
+"""Where keys come from: the environment or a file, never the command line, which ``ps`` shows."""
 
 from __future__ import annotations
 
 import contextlib
-import json
-import logging
 import os
 import re
 from collections.abc import Iterable
 from pathlib import Path
-from urllib.parse import quote, quote_plus
 
 from ..errors import ConfigError
+from ..transport.keyring import Keyring
 
-MASK = "***"
-
-#: bytes of the largest key file that is read: a service account's JSON has about 2,400
-KEY_FILE_LIMIT = 65_536
-
-# httpx logs the whole address of each request at INFO, and Bing's key stands in its query
-_CHATTY = (
-    "httpx",
-    "httpcore.connection",
-    "httpcore.http11",
-    "httpcore.http2",
-    "httpcore.proxy",
-)
-
-
-class Keyring(logging.Filter):
-    """The keys of one run. As a context manager it also keeps them out of httpx's log lines."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._forms: list[str] = []
-
-    def __repr__(self) -> str:
-        return "Keyring(***)"
-
-    def add(self, key: str) -> str:
-        """Remember ``key`` in every form in which it can stand in an address, a body, a reply."""
-        forms = {key, quote(key, safe=""), quote_plus(key), json.dumps(key)[1:-1], repr(key)[1:-1]}
-        self._forms = sorted({*self._forms, *forms}, key=len, reverse=True)
-        return key
-
-    def hide(self, text: str) -> str:
-        """``text`` with each key as ``***``."""
-        for form in self._forms:
-            text = text.replace(form, MASK)
-        return text
-
-    def filter(self, record: logging.LogRecord) -> bool:
-        record.msg, record.args = self.hide(record.getMessage()), None
-        return True
-
-    def __enter__(self) -> Keyring:
-        for name in _CHATTY:
-            logging.getLogger(name).addFilter(self)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for name in _CHATTY:
-            logging.getLogger(name).removeFilter(self)
+#: bytes of a key file: the JSON of a service account has about 2,400
+MAX_KEY_FILE = 1 << 16
 
 
 def read_key_file(path: Path, *, engine: str) -> str:
-    """What the key file holds, white space at both ends and a byte order mark cut off.
+    """The content of a key file without white space at both ends and a byte order mark.
 
     Raises:
         ConfigError: ``ENGINE.key_file``: unreadable, empty, too large or not text. The message
-            names the file and never its content.
+            contains the name of the file, never its content.
     """
 
     def wrong(why: str) -> ConfigError:
@@ -81,13 +28,13 @@ def read_key_file(path: Path, *, engine: str) -> str:
 
     try:
         with path.open("rb") as file:
-            raw = file.read(KEY_FILE_LIMIT + 1)
+            raw = file.read(MAX_KEY_FILE + 1)
     except OSError as error:
         raise wrong(f"cannot be read: {error.strerror}") from None
-    if len(raw) > KEY_FILE_LIMIT:
-        raise wrong(f"is larger than {KEY_FILE_LIMIT:,} bytes: not a key file")
+    if len(raw) > MAX_KEY_FILE:
+        raise wrong(f"is larger than {MAX_KEY_FILE:,} bytes: not a key file")
     text = None
-    with contextlib.suppress(UnicodeDecodeError):  # which would hold the content
+    with contextlib.suppress(UnicodeDecodeError):  # its message contains the content
         text = raw.decode("utf-8-sig").strip()
     if text is None:
         raise wrong("is not UTF-8 text")
@@ -132,7 +79,7 @@ def find_key(
     keyring.add(key)
     if not re.fullmatch(form, key):
         raise ConfigError(
-            f"the {engine} key in {origin} has a wrong form: it must be {form_in_words}",
+            f"the {engine} key in {origin} has a wrong format: it must be {form_in_words}",
             code=f"{engine}.bad_key",
         )
     return key

@@ -10,22 +10,25 @@ from pathlib import Path
 from typing import TypeVar
 
 from ..errors import AnnounceError
+from ..transport.keyring import Keyring
 from .address import endpoint
-from .http import Http, Request
+from .client import EngineClient, Request
 from .options import AnnounceOptions
 from .report import AnnounceReport, Outcome, Result
-from .secrets import Keyring
 from .target import Target
 
 _T = TypeVar("_T")
+
+#: ends of the codes of errors for which the engine gave no verdict
+_UNDECIDED = (".unanswered", ".throttled", ".redirect", ".interrupted")
 
 
 class Session:
     """
     Attributes:
         stack: what is open until the run ends.
-        stop: set when the run is interrupted: what waits ends at once.
-        report: grows while the engines work.
+        stop: set when the run is interrupted: every wait ends at once.
+        report: filled while the engines work.
     """
 
     def __init__(
@@ -49,12 +52,12 @@ class Session:
     def dry_run(self) -> bool:
         return self.options.dry_run
 
-    def open(self, thing: AbstractContextManager[_T]) -> _T:
-        """``thing``, entered, and left when the run ends."""
-        return self.stack.enter_context(thing)
+    def open(self, resource: AbstractContextManager[_T]) -> _T:
+        """Enters a context that is left when the run ends."""
+        return self.stack.enter_context(resource)
 
     def add(self, outcome: Outcome) -> None:
-        """Put a line into the report; no key passes."""
+        """Adds a line to the report, with keys masked."""
         hide = self.keyring.hide
         self.report.outcomes.append(
             replace(outcome, what=hide(outcome.what), detail=hide(outcome.detail))
@@ -64,25 +67,25 @@ class Session:
         self.report.warnings.append(self.keyring.hide(line))
 
     def notify(self, line: str) -> None:
-        """Tell what is going on."""
+        """Reports progress."""
         self._notify(self.keyring.hide(line))
 
     def show(self, text: str) -> None:
-        """Print a request of a dry run, its keys masked."""
+        """Reports a request of a dry run, with keys masked."""
         self._show(self.keyring.hide(text))
 
     def endpoint(self, engine: str, default: str) -> str:
-        """Where ``engine`` is asked: nothing but the option of that name can change it."""
+        """The URL of ``engine``; only the option of that name can change it."""
         return endpoint(self.options.endpoints.get(engine), default)
 
     def key_file(self, engine: str) -> Path | None:
         return self.options.key_files.get(engine)
 
-    def http(
-        self, engine: str, base: str, *, follows: bool = False, allow_private: bool = True
-    ) -> Http:
+    def client(
+        self, engine: str, base: str, *, redirects: bool = False, allow_private: bool = True
+    ) -> EngineClient:
         options = self.options
-        return Http(
+        return EngineClient(
             engine,
             base,
             self.keyring,
@@ -91,7 +94,7 @@ class Session:
             retries=options.retries,
             max_wait=options.max_wait,
             notify=self.notify,
-            follows=follows,
+            redirects=redirects,
             allow_private=allow_private,
         )
 
@@ -102,12 +105,12 @@ class Session:
         request: Callable[[str], Request],
         submit: Callable[[str], str],
     ) -> bool:
-        """Submit each index and report it; in a dry run show its request instead.
+        """Submits and reports each index; in a dry run shows its request instead.
 
-        A refusal of one index leaves the others to be tried; any other error is that of them all.
+        After a refusal of one index the others are tried; any other error applies to all of them.
 
         Args:
-            submit: returns what to say of the success.
+            submit: sends the request; returns the detail of the success.
 
         Returns:
             Whether to go on with this engine.
@@ -118,20 +121,30 @@ class Session:
                 self.add(Outcome(engine, index, "planned"))
                 continue
             try:
-                said = submit(index)
+                detail = submit(index)
             except AnnounceError as error:
                 single = error.code in (f"{engine}.refused", f"{engine}.answer")
                 for one in [index] if single else indexes[position:]:
-                    self.add(self.refusal(engine, one, error))
+                    self.add(refusal(engine, one, error))
                 if not single:
                     return False
             else:
-                self.add(Outcome(engine, index, "accepted", 1, 1, requests=1, detail=said))
+                self.add(Outcome(engine, index, "accepted", 1, 1, requests=1, detail=detail))
         return True
 
-    @staticmethod
-    def refusal(engine: str, what: str, error: AnnounceError, total: int = 1) -> Outcome:
-        """The line for an error."""
-        unasked = error.code.endswith((".unanswered", ".throttled", ".redirect", ".interrupted"))
-        result: Result = "failed" if unasked else "refused"
-        return Outcome(engine, what, result, total, detail=str(error), code=error.code)
+
+def is_undecided(error: AnnounceError) -> bool:
+    """Whether the engine gave no verdict: it was not reached, or the run was interrupted."""
+    return error.code.endswith(_UNDECIDED)
+
+
+def interrupted(engine: str) -> AnnounceError:
+    return AnnounceError(
+        "interrupted; the same command continues where it stopped", code=f"{engine}.interrupted"
+    )
+
+
+def refusal(engine: str, what: str, error: AnnounceError, total: int = 1) -> Outcome:
+    """The line of the report for an error."""
+    result: Result = "failed" if is_undecided(error) else "refused"
+    return Outcome(engine, what, result, total, detail=str(error), code=error.code)

@@ -1,8 +1,8 @@
-"""The URLs of one run, sorted by host and free of duplicates, in bounded memory.
+"""The URLs of one run, sorted by host and without duplicates, in bounded memory.
 
-SQLite's external sort does the work, in a private temporary file (``TMPDIR``) that vanishes with
-the process however that ends: any number of rows and of hosts fits, and the same feed always
-comes out in the same order.
+SQLite's external sort does the work, in a private temporary file (``TMPDIR``) that disappears with
+the process in any case. Any number of rows and hosts fits, and the same list always has the same
+order.
 """
 
 from __future__ import annotations
@@ -14,32 +14,40 @@ from contextlib import closing
 from dataclasses import dataclass
 
 from ..errors import InputError
-from .address import place
-from .feed import Row, read_feed
+from .address import split
 from .report import Outcome
 from .session import Session
+from .url_list import Row, read_url_list
 
-_ROWS = 2_000
-_CACHE_KIB = 16_384
+#: rows of one INSERT, and the memory of SQLite's cache
+_ROWS, _CACHE_KIB = 2_000, 16_384
+#: bytes of the digest that names a list
+_DIGEST = 16
+#: characters of an invalid URL that a message quotes
+_QUOTE = 100
 
 
 @dataclass(slots=True)
-class Turned:
-    """Rows that are not sent, and the first of them as an example."""
+class Skipped:
+    """Rows that are not sent, with the first of them as an example."""
 
     count: int = 0
     example: str = ""
 
+    def add(self, row: Row, text: str) -> None:
+        self.count += 1
+        self.example = self.example or f"row {row.number}: {text}"
+
 
 class Spool:
-    """Fill once with :meth:`fill`, then read in order as often as needed.
+    """Fill once with :meth:`fill`, then read in order any number of times.
 
     Attributes:
         count: distinct URLs.
         live: those of them that were not ``removed``.
-        digest: of all rows in their order: names the feed.
-        illegal: rows whose URL is not a legal one.
-        foreign: rows whose address is not allowed.
+        digest: of all rows in their order: names the list.
+        illegal: rows whose URL is not legal.
+        foreign: rows whose URL is not allowed.
     """
 
     def __init__(self) -> None:
@@ -49,7 +57,7 @@ class Spool:
         self._db.execute("CREATE TABLE raw (host TEXT, url TEXT, live INTEGER)")
         self.count = self.live = 0
         self.digest = b""
-        self.illegal, self.foreign = Turned(), Turned()
+        self.illegal, self.foreign = Skipped(), Skipped()
 
     def __enter__(self) -> Spool:
         return self
@@ -58,30 +66,27 @@ class Spool:
         self._db.close()
 
     def fill(self, rows: Iterable[Row], allowed: Callable[[str, str], bool]) -> None:
-        """Take all rows in whose host and path are ``allowed``.
+        """Stores all rows whose host and path are ``allowed``.
 
         Raises:
-            InputError: ``feed.spool`` where the temporary file cannot be written; and what
-                reading the feed raises.
+            InputError: ``feed.spool`` if the temporary file cannot be written; and what
+                reading the list raises.
         """
-        digest = hashlib.blake2b(digest_size=16)
+        digest = hashlib.blake2b(digest_size=_DIGEST)
         try:
             self._db.execute("BEGIN")
             pending: list[tuple[str, str, int]] = []
             for row in rows:
-                found = place(row.url)
-                if found is None:
-                    self.illegal.count += 1
-                    self.illegal.example = self.illegal.example or f"row {row.number}: " + repr(
-                        row.url[:100]
-                    )
+                parts = split(row.url)
+                if parts is None:
+                    self.illegal.add(row, repr(row.url[:_QUOTE]))
                     continue
-                if not allowed(*found):
-                    self.foreign.count += 1
-                    self.foreign.example = self.foreign.example or f"row {row.number}: {row.url}"
+                host = parts.authority
+                if not allowed(host, parts.path or "/"):
+                    self.foreign.add(row, row.url)
                     continue
                 digest.update(f"{row.change}\t{row.url}\n".encode())
-                pending.append((found[0], row.url, row.change != "removed"))
+                pending.append((host, row.url, row.change != "removed"))
                 if len(pending) == _ROWS:
                     self._db.executemany("INSERT INTO raw VALUES (?, ?, ?)", pending)
                     pending.clear()
@@ -100,7 +105,7 @@ class Spool:
         self.digest = digest.digest()
 
     def rows(self) -> Iterator[tuple[str, str]]:
-        """Host and URL of each, in order."""
+        """Host and URL of each row, in order."""
         with closing(self._db.execute("SELECT host, url FROM sorted ORDER BY rowid")) as cursor:
             yield from cursor
 
@@ -110,26 +115,28 @@ class Spool:
             yield from cursor
 
 
-def fill_spool(
-    session: Session, spool: Spool, engine: str, *, allowed: Callable[[str, str], bool], why: str
-) -> None:
-    """Read the feed into the spool and report the rows that will not be sent.
+def open_spool(
+    session: Session, engine: str, *, allowed: Callable[[str, str], bool], why: str
+) -> Spool:
+    """The URLs of the options ``changes`` or ``urls``; reports the rows that will not be sent.
 
     Args:
-        why: what is said of addresses that are not allowed.
+        allowed: whether the URLs of a host and a path may be sent.
+        why: the detail of those that may not.
     """
     options = session.options
     path = options.changes or options.urls
     assert path is not None  # noqa: S101 - checked by the options
-    spool.fill(read_feed(path, changes=options.changes is not None), allowed)
-
-    def refuse(turned: Turned, what: str, code: str) -> None:
-        if turned.count:
-            detail = f"not sent: {what}; the first is in {turned.example}"
+    spool = session.open(Spool())
+    spool.fill(read_url_list(path, changes=options.changes is not None), allowed)
+    for skipped, what, code in (
+        (spool.illegal, "not legal URLs", "bad_url"),
+        (spool.foreign, why, "other_host"),
+    ):
+        if skipped.count:
+            detail = f"not sent: {what}; the first is in {skipped.example}"
             code = f"{engine}.{code}"
             session.add(
-                Outcome(engine, str(path), "refused", turned.count, detail=detail, code=code)
+                Outcome(engine, str(path), "refused", skipped.count, detail=detail, code=code)
             )
-
-    refuse(spool.illegal, "not legal URLs", "bad_url")
-    refuse(spool.foreign, why, "other_host")
+    return spool

@@ -1,4 +1,4 @@
-"""What is announced: the indexes of a build, of a folder of anybody's, or one address."""
+"""What is announced: the indexes of a build, of any other folder, or one URL."""
 
 from __future__ import annotations
 
@@ -7,33 +7,37 @@ import re
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
-from ..destination.folder import Folder
-from ..destination.state import STATE, manifests_in, parsed
+from .._core import Listing
+from ..destination.directory import Directory
+from ..destination.manifest import Manifest
+from ..destination.state import STATE, manifests_in
 from ..errors import ConfigError, InputError, PublishError
-from .address import check_page, host_of, origin_of, split
+from .address import check_page, split
 from .index import read_index
 
-#: PROTOCOL section 2: index files a site
+#: index files of one site that Google accepts
 MAX_INDEXES = 500
+#: the folder of journals and keys in the state folder
+ANNOUNCE = "announce"
+
+#: a manifest, and the path where it was read
+Known = tuple[Path, Manifest]
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
     """
     Attributes:
-        site: root of the site, ``https://www.shop.example/``; its robots.txt and key files are
-            there.
-        indexes: addresses of all indexes; none where they are of many hosts and no host's folder
-            was named.
-        urls: how many URLs are live; ``None`` where nobody has counted them.
+        site: root of the site, ``https://www.shop.example/``, with its robots.txt and key files.
+        indexes: URLs of all indexes; empty for a set of many hosts without the folder of one.
+        urls: how many URLs are live; ``None`` if unknown.
         state: the folder in which ``announce`` keeps its journal and keys.
-        folder: where the files are, ``None`` for an address.
-        parts: the folders of the hosts, where no one of them was named.
-        derived: the site is known from nothing but addresses inside of an index: from data.
-        many_hosts: the set was built for many hosts (``{host}`` in its address).
+        folder: where the files are; ``None`` for a URL.
+        parts: the folders of the hosts, if the target is not the folder of one of them.
+        derived: only URLs inside of an index, that is data, name the site.
+        many_hosts: the set was built for many hosts (``{host}`` in its URL).
     """
 
     site: str
@@ -47,19 +51,19 @@ class Target:
 
     @property
     def host(self) -> str:
-        """Host of the site, with a port that is not the scheme's own."""
-        return host_of(urlsplit(self.site))
+        """Host of the site, with the port if it is not the default."""
+        return check_page(self.site, what="site").authority
 
     def need_indexes(self) -> tuple[str, ...]:
-        """The addresses of the indexes.
+        """The URLs of the indexes.
 
         Raises:
             ConfigError: ``announce.many_hosts``.
         """
         if not self.indexes:
             raise ConfigError(
-                "this set was built for many hosts, and each is announced by itself: name its"
-                f" folder, {(self.folder or Path()) / self.parts[0]} for one",
+                "this set was built for many hosts, and each is announced separately: give the"
+                f" folder of a host, such as {(self.folder or Path()) / self.parts[0]}",
                 code="announce.many_hosts",
             )
         return self.indexes
@@ -68,176 +72,137 @@ class Target:
 def read_target(
     target: str | Path, *, state: Path | None = None, sitemap_url: str | None = None
 ) -> Target:
-    """Find out what to announce.
+    """Finds what to announce.
 
     Args:
-        target: the folder of a build, or that of a host in it; a folder with somebody else's
-            index; an index file; or the address of an index (which is not fetched).
-        state: in place of ``TARGET/.urlset``.
-        sitemap_url: the address of the folder, where no manifest tells it.
+        target: the folder of a build, or of a host in it; a folder with an index of another
+            producer; an index file; or the URL of an index (which is not fetched).
+        state: used instead of ``TARGET/.urlset``.
+        sitemap_url: the URL of the folder, if there is no manifest.
 
     Raises:
-        ConfigError: ``announce.bad_url``, ``announce.no_address``.
+        ConfigError: ``announce.bad_url``, ``announce.no_address``, ``announce.several_sites``.
         InputError: ``announce.no_target``, ``announce.manifest``, ``announce.empty``, and those
             of the index.
     """
     if re.match(r"https?://", str(target), re.IGNORECASE):
-        parts = check_page(str(target), what="TARGET")
+        page = check_page(str(target), what="TARGET")
         home = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state")
-        name = re.sub(r"[^a-z0-9.-]", "_", host_of(parts)).strip(".") or "_"
+        name = re.sub(r"[^a-z0-9.-]", "_", page.authority).strip(".") or "_"
         where = state or home / "urlset" / name
-        return Target(f"{origin_of(parts)}/", (str(target),), None, where / "announce")
+        return Target(f"{page.origin}/", (str(target),), None, where / ANNOUNCE)
     path = Path(target)
     if not path.exists():
         raise InputError(f"{path}: no such file or folder", code="announce.no_target")
     folder = path if path.is_dir() else path.parent
     states = state or folder / STATE
-    only = None if path.is_dir() else path.name
+    file = None if path.is_dir() else path.name
     known = _manifests(folder, state)
+    found = None
     if known:
-        found = _from_manifests(known, states, folder, only)
+        found = _from_manifests(known, states, folder, file)
     elif state is None:
-        found = _from_above(folder, only)
-    else:
-        found = None
-    if found is not None:
-        return found
-    return _from_files(path, folder, states, sitemap_url)
+        found = _from_parent(folder, file)
+    return found or _from_files(path, folder, states, sitemap_url)
 
 
-def _wrong(path: Path, why: str) -> InputError:
-    return InputError(f"{path}: {why}", code="announce.manifest", input=str(path))
-
-
-def _manifests(folder: Path, state: Path | None) -> list[dict[str, Any]]:
+def _manifests(folder: Path, state: Path | None) -> list[Known]:
     """The manifests of all names in a folder; below it, or below ``state``, no link is followed."""
     if state is None and not (folder / STATE).exists():
         return []
     try:
         with ExitStack() as opened:
             if state is None:
-                home = opened.enter_context(Folder.open(folder))
+                home = opened.enter_context(Directory.open(folder))
                 found = opened.enter_context(home.sub(STATE))
             elif state.is_dir():
-                found = opened.enter_context(Folder.open(state))
+                found = opened.enter_context(Directory.open(state))
             else:
                 return []
-            return [_checked(path, data) for path, data in manifests_in(found)]
+            return list(manifests_in(found))
     except OSError as error:
-        place = Path(error.filename or folder)
-        raise _wrong(place, f"cannot be read: {error.strerror}") from None
+        message = f"{error.filename or folder}: cannot be read: {error.strerror}"
+        raise InputError(message, code="announce.manifest") from None
     except PublishError as error:
         raise InputError(str(error), code="announce.manifest") from None
 
 
-def _checked(path: Path, data: bytes) -> dict[str, Any]:
-    try:
-        value = parsed(data)
-    except (ValueError, TypeError, RecursionError):
-        raise _wrong(path, "is damaged: not JSON; build again") from None
-    if value.get("manifest") != 1:
-        raise _wrong(path, "is not a manifest that this version of urlset reads")
-    indexes = value.get("indexes")
-    if not (
-        isinstance(value.get("site"), str)
-        and isinstance(value.get("sitemap_url"), str)
-        and type(value.get("urls")) is int
-        and isinstance(indexes, list)
-        and all(isinstance(i, dict) and isinstance(i.get("path"), str) for i in indexes)
-    ):
-        why = "is damaged: site, sitemap_url, urls or indexes are not what they must be"
-        raise _wrong(path, why)
-    return {**value, "path": path}
+def _is_of_hosts(manifest: Manifest) -> bool:
+    return "{host}" in manifest.sitemap_url
 
 
 def _from_manifests(
-    known: list[dict[str, Any]], states: Path, folder: Path, only: str | None
+    known: list[Known], states: Path, folder: Path, file: str | None
 ) -> Target | None:
-    """The target that manifests describe; ``None`` where none of them knows the file ``only``."""
-    hosts = [value for value in known if "{host}" in value["sitemap_url"]]
-    plain = [value for value in known if "{host}" not in value["sitemap_url"]]
-    if only is not None:
-        plain = [v for v in plain if any(index["path"] == only for index in v["indexes"])]
+    """The target that manifests describe; ``None`` if none of them lists the index ``file``."""
+    hosts = [(path, each) for path, each in known if _is_of_hosts(each)]
+    plain = [
+        (path, each)
+        for path, each in known
+        if not _is_of_hosts(each) and file in (None, *(index.path for index in each.indexes))
+    ]
     if hosts and not plain:
-        return _of_hosts(_joined(hosts), states, folder, only)
+        return _of_host(hosts, states, folder, file)
     if not plain:
         return None
     urls = tuple(
-        _address(value["sitemap_url"], index["path"])
-        for value in plain
-        for index in value["indexes"]
-        if only in (None, index["path"])
+        _address(each.sitemap_url, index.path)
+        for _, each in plain
+        for index in each.indexes
+        if file in (None, index.path)
     )
-    manifest = plain[0]["path"]
+    first = plain[0][0]
     if not urls:
-        raise InputError(f"{manifest}: names no index: nothing to announce", code="announce.empty")
-    site = check_page(plain[0]["site"], what=f"site in {manifest}")
+        raise _empty(first)
+    sites = {check_page(each.site, what=f"site in {path}").origin: each for path, each in plain}
     for url in urls:
-        check_page(url, what=f"an index of {manifest}")
-    sites = {origin_of(check_page(v["site"], what=f"site in {v['path']}")) for v in plain}
+        check_page(url, what=f"an index of {first}")
     if len(sites) > 1 or hosts:
+        index = next(index.path for _, each in plain for index in each.indexes)
         raise ConfigError(
-            f"{folder} holds sets of several sites, and each is announced by itself: name an index,"
-            f" {folder / plain[0]['indexes'][0]['path'] if plain[0]['indexes'] else folder}"
-            " for one",
+            f"{folder} contains sets of several sites, and each is announced separately: give an"
+            f" index, such as {folder / index}",
             code="announce.several_sites",
         )
-    count = sum(value["urls"] for value in plain)
-    return Target(f"{origin_of(site)}/", urls, count, states / "announce", folder)
+    count = sum(each.urls for _, each in plain)
+    return Target(f"{next(iter(sites))}/", urls, count, states / ANNOUNCE, folder)
 
 
-def _joined(known: list[dict[str, Any]]) -> dict[str, Any]:
-    """Sets of several names that were built for many hosts, as one."""
-    shards = [v["shards"] for v in known if isinstance(v.get("shards"), list)]
-    return {
-        **known[0],
-        "urls": sum(value["urls"] for value in known),
-        "indexes": [index for value in known for index in value["indexes"]],
-        "shards": [shard for each in shards for shard in each],
-    }
+def _empty(manifest: Path) -> InputError:
+    return InputError(f"{manifest}: lists no index: nothing to announce", code="announce.empty")
 
 
-def _from_above(folder: Path, only: str | None) -> Target | None:
-    """The host whose folder this is, where the folder above holds a set of many hosts."""
-    above = folder.resolve().parent
-    states = above / STATE
-    known = [value for value in _manifests(above, None) if "{host}" in value["sitemap_url"]]
-    if not known:
-        return None
-    found = _of_hosts(_joined(known), states, folder, only)
+def _from_parent(folder: Path, file: str | None) -> Target | None:
+    """The target for the folder of a host, if its parent contains a set of many hosts."""
+    parent = folder.resolve().parent
+    known = [(path, each) for path, each in _manifests(parent, None) if _is_of_hosts(each)]
+    found = _of_host(known, parent / STATE, folder, file) if known else None
     return found if found is not None and found.indexes else None
 
 
-def _of_hosts(value: dict[str, Any], states: Path, folder: Path, only: str | None) -> Target | None:
-    """The same for a set that was built for many hosts: of one, where ``folder`` is its own."""
-    manifest = value["path"]
+def _of_host(known: list[Known], states: Path, folder: Path, file: str | None) -> Target | None:
+    """The target for sets of many hosts: of one host if ``folder`` is the folder of that host."""
+    path, first = known[0]
     own = folder.resolve().name
-    indexes = [index for index in value["indexes"] if index["path"].startswith(f"{own}/")]
-    if only is not None:
-        indexes = [index for index in indexes if index["path"] == f"{own}/{only}"]
-    if not indexes:
-        if only is not None:
+    all_indexes = [index for _, each in known for index in each.indexes]
+    indexes = [index for index in all_indexes if index.path.startswith(f"{own}/")]
+    if file is not None:
+        indexes = [index for index in indexes if index.path == f"{own}/{file}"]
+        if not indexes:
             return None
-        parts = tuple(dict.fromkeys(i["path"].partition("/")[0] for i in value["indexes"]))
+    if not indexes:
+        parts = tuple(dict.fromkeys(index.path.partition("/")[0] for index in all_indexes))
         if not parts:
-            raise InputError(
-                f"{manifest}: names no index: nothing to announce", code="announce.empty"
-            )
-        site = check_page(value["site"], what=f"site in {manifest}")
-        home = f"{origin_of(site)}/"
-        return Target(home, (), value["urls"], states / "announce", folder, True, parts)
-    urls = tuple(str(index.get("url")) for index in indexes)
-    pages = [check_page(url, what=f"an index of {manifest}") for url in urls]
-    shards = value.get("shards")
-    count = sum(
-        shard["urls"]
-        for shard in (shards if isinstance(shards, list) else ())
-        if isinstance(shard, dict)
-        and str(shard.get("path")).startswith(f"{own}/")
-        and isinstance(shard.get("urls"), int)
-    )
-    state = states / "announce" / own
-    return Target(f"{origin_of(pages[0])}/", urls, count, state, folder, many_hosts=True)
+            raise _empty(path)
+        home = check_page(first.site, what=f"site in {path}").origin + "/"
+        count = sum(each.urls for _, each in known)
+        return Target(home, (), count, states / ANNOUNCE, folder, True, parts)
+    urls = tuple(str(index.url) for index in indexes)
+    pages = [check_page(url, what=f"an index of {path}") for url in urls]
+    shards = [shard for _, each in known for shard in each.shards]
+    count = sum(shard.urls for shard in shards if shard.path.startswith(f"{own}/"))
+    state = states / ANNOUNCE / own
+    return Target(f"{pages[0].origin}/", urls, count, state, folder, many_hosts=True)
 
 
 def _address(base: str, path: str) -> str:
@@ -245,38 +210,44 @@ def _address(base: str, path: str) -> str:
 
 
 def _from_files(path: Path, folder: Path, states: Path, sitemap_url: str | None) -> Target:
-    """Without a manifest: look into the index files themselves."""
+    """Without a manifest: the index files themselves."""
     if path.is_dir():
         files = sorted(p for p in folder.iterdir() if p.suffix == ".xml" and p.is_file())
-        parsed = [(file, read_index(file)) for file in files[: MAX_INDEXES + 1]]
-        parsed = [(file, index) for file, index in parsed if index.is_index]
-        if not parsed:
+        listings = [(file, read_index(file)) for file in files[: MAX_INDEXES + 1]]
+        listings = [(file, listing) for file, listing in listings if listing.kind == "index"]
+        if not listings:
             raise InputError(
-                f"{folder}: holds neither a manifest of urlset nor a sitemap index (*.xml)",
+                f"{folder}: contains neither a manifest of urlset nor a sitemap index (*.xml)",
                 code="announce.no_target",
             )
     else:
-        parsed = [(path, read_index(path))]
-    addresses = []
-    for file, index in parsed:
-        base = sitemap_url
-        if base is None:
-            folders = {loc.rsplit("/", 1)[0] for loc in index.locs if split(loc) is not None}
-            if len(folders) != 1:
-                raise ConfigError(
-                    f"{file} does not tell at which address it is served: give --sitemap-url URL",
-                    code="announce.no_address",
-                )
-            base = folders.pop()
-        address = _address(base, file.name)
-        check_page(address, what="the address of an index")
-        addresses.append(address)
-    site = origin_of(check_page(addresses[0], what="the address of an index"))
+        listings = [(path, read_index(path))]
+    urls = [
+        _address(_base(file, listing) if sitemap_url is None else sitemap_url, file.name)
+        for file, listing in listings
+    ]
+    pages = [check_page(url, what="the URL of an index") for url in urls]
     return Target(
-        f"{site}/",
-        tuple(addresses),
+        f"{pages[0].origin}/",
+        tuple(urls),
         None,
-        states / "announce",
+        states / ANNOUNCE,
         folder,
         derived=sitemap_url is None,
     )
+
+
+def _base(file: Path, index: Listing) -> str:
+    """The folder of all URLs that an index lists, which is its own as well.
+
+    Raises:
+        ConfigError: ``announce.no_address``: they are in no folder, or in several.
+    """
+    locs = [child.loc for child in index.children if split(child.loc) is not None]
+    folders = {loc.rsplit("/", 1)[0] for loc in locs}
+    if len(folders) != 1:
+        raise ConfigError(
+            f"{file} does not determine its own URL: give --sitemap-url URL",
+            code="announce.no_address",
+        )
+    return folders.pop()

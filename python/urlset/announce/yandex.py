@@ -1,15 +1,14 @@
-"""Yandex Webmaster: the sitemap is added once (PROTOCOL section 7)."""
+"""Yandex Webmaster API v4: adds each sitemap once."""
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Callable
-from urllib.parse import urlsplit
 
 from ..errors import ConfigError
-from .http import JSON, Again, Answer, Http, Request
+from .address import check_page
+from .client import Answer, EngineClient, Request, Retry, json_request
 from .secrets import find_key
 from .session import Session
 
@@ -19,70 +18,65 @@ USER_VARIABLE = "URLSET_YANDEX_USER"
 
 
 def host_id(site: str) -> str:
-    """``https:example.com:443``: scheme, host and port, the port always there."""
-    parts = urlsplit(site)
+    """``https:example.com:443``: scheme, host and port, also the default port."""
+    parts = check_page(site, what="site")
     port = parts.port or (443 if parts.scheme == "https" else 80)
-    return f"{parts.scheme}:{parts.hostname}:{port}"
+    return f"{parts.scheme}:{parts.host}:{port}"
 
 
 class Yandex:
     """One site of one user."""
 
-    def __init__(self, http: Http, base: str, token: str, user: str | None, host: str) -> None:
-        self._http, self._base, self._token = http, base, token
-        self.user, self._host = user, host
+    def __init__(
+        self, client: EngineClient, base: str, token: str, user: str | None, host: str
+    ) -> None:
+        self._client, self._base, self._host = client, base, host
+        self._headers = {"Authorization": f"OAuth {token}"}
+        self.user = user
 
-    def who(self) -> Request:
-        """Whose token it is: ``GET /v4/user`` of Yandex's API reference."""
-        return Request("GET", f"{self._base}/user", self._headers())
+    def user_request(self) -> Request:
+        """The request for the user of the token."""
+        return Request("GET", f"{self._base}/user", self._headers)
 
     def add(self, sitemap: str) -> Request:
         user = self.user or "{uid}"
         url = f"{self._base}/user/{user}/hosts/{self._host}/user-added-sitemaps"
-        body = json.dumps({"url": sitemap}, separators=(",", ":")).encode("ascii")
-        return Request("POST", url, {**self._headers(), "Content-Type": JSON}, body)
+        return json_request("POST", url, {"url": sitemap}, self._headers)
 
-    def ask_user(self) -> None:
-        """Find the user's number out."""
-        answer = self._http.call(self.who(), self.judge)
-        try:
-            value = json.loads(answer.body)
-        except (ValueError, RecursionError):
-            value = None
-        user = value.get("user_id") if isinstance(value, dict) else None
+    def find_user(self) -> None:
+        """Requests the number of the user."""
+        answer = self._client.call(self.user_request(), self.judge)
+        user = answer.json().get("user_id")
         if not isinstance(user, int | str) or not re.fullmatch(r"[0-9]{1,20}", str(user)):
-            raise self._http.refuse(answer, "it did not tell the user's number", "answer")
+            raise self._client.refusal(answer, "an answer without the number of the user", "answer")
         self.user = str(user)
 
-    def judge(self, answer: Answer) -> Again | None:
+    def judge(self, answer: Answer) -> Retry | None:
         if answer.status in (200, 201):
             return None
         if answer.status == 409 and b"SITEMAP_ALREADY_ADDED" in answer.body:
             return None
         if answer.status == 401 or b"INVALID_OAUTH_TOKEN" in answer.body:
-            raise self._http.refuse(answer, "the token was refused", "key_refused")
+            raise self._client.refusal(answer, "the token was refused", "key_refused")
         if answer.status in (403, 404):
-            raise self._http.refuse(
+            raise self._client.refusal(
                 answer,
-                f"the site {self._host} is not this user's, or not verified: check the site in"
+                f"the site {self._host} is not verified for this user: check the site in"
                 " Yandex Webmaster, or give --property yandex=HOST_ID",
                 "property",
             )
-        raise self._http.refuse(answer, "refused", "refused")
-
-    def _headers(self) -> dict[str, str]:
-        return {"Authorization": f"OAuth {self._token}"}
+        raise self._client.refusal(answer, "refused", "refused")
 
 
 def prepare(session: Session) -> Callable[[], None]:
-    """Check the token and the site; what is returned sends."""
+    """Checks the token and the site; returns the function that sends."""
     target, options = session.target, session.options
     indexes = target.need_indexes()
     base = session.endpoint("yandex", ENDPOINT)
     host = options.properties.get("yandex") or host_id(target.site)
     if not re.fullmatch(r"https?:[A-Za-z0-9_.-]+:[0-9]{1,5}", host):
         raise ConfigError(
-            f"--property yandex={host[:100]!r} is not of the form https:example.com:443",
+            f"--property yandex={host[:100]!r} does not have the form https:example.com:443",
             code="yandex.bad_property",
         )
     user = options.yandex_user or os.environ.get(USER_VARIABLE, "").strip() or None
@@ -97,19 +91,19 @@ def prepare(session: Session) -> Callable[[], None]:
         form_in_words="8 to 4,096 letters, digits or any of - . _ ~ + / =",
         where_to_get="an OAuth token with access to Yandex Webmaster",
     )
-    http = session.open(session.http("yandex", base))
-    yandex = Yandex(http, base, token, user, host)
+    client = session.open(session.client("yandex", base))
+    yandex = Yandex(client, base, token, user, host)
 
     def submit(index: str) -> str:
-        answer = http.call(yandex.add(index), yandex.judge)
+        answer = client.call(yandex.add(index), yandex.judge)
         return "was added before" if answer.status == 409 else ""
 
     def send() -> None:
         if yandex.user is None:
             if session.dry_run:
-                session.show(yandex.who().text())
+                session.show(yandex.user_request().text())
             else:
-                yandex.ask_user()
+                yandex.find_user()
         session.submit_each("yandex", indexes, yandex.add, submit)
 
     return send

@@ -1,130 +1,132 @@
-"""The change feed of a build: which URLs were added, changed, removed against what was live.
+"""The change feed of a build: the URLs that were added, changed and removed since the last build.
 
 It is computed from the shards that differ, before they are replaced. It waits beside the manifest
-until the build is live: a feed tells of nothing that crawlers cannot see yet. The journal of the
-publication lists it, so it is not lost however the build ends. It is removed from there once it is
-where the user wants it.
+until the build is live: a feed lists nothing that crawlers cannot see yet. The journal of the
+publication lists it, so it is not lost however the build ends. It is removed from there once it has
+been delivered to the path that the user named.
 
 A feed that could not be delivered waits for the next build with ``--changes``. It goes to the
-folder that this build names, in front of the feed of this build, and takes the place of no file.
-The journal's own word for a path is not enough: whoever can write to the state folder could have
-any file written.
+folder that this build names, before the feed of this build, and replaces no file. The path in the
+journal alone is not trusted: an attacker who can write to the state folder could have any file
+written.
 """
 
 from __future__ import annotations
 
-import contextlib
 import os
 import shutil
+from collections.abc import Collection, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
-from ..destination.folder import inside
-from ..destination.outfile import replacing
-from ..destination.publish import Publication
+from .. import _core
+from ..destination.interface import Publication
+from ..destination.manifest import Feed, Manifest
 from ..errors import InputError, PublishError
+from ..outfile import replacing
+from ..rows import Rows, write
+from ..threads import available_cores
+from .trim import SitemapFile, trimmed
 
+#: bytes for the entries of a comparison; more go to disk
+DIFF_MEMORY = 256 << 20
 #: bytes that are copied at a time
-PIECE = 1 << 20
-
-#: an entry of the journal: its name in the state folder, the path where it goes
-Feed = dict[str, str]
+BLOCK_BYTES = 1 << 20
 
 
 def stage_feed(
     publication: Publication,
-    former: dict[str, Any] | None,
-    new: dict[str, Any],
-    changed: set[str],
+    former: Manifest | None,
+    new: Manifest,
+    changed: Collection[str],
     target: Path,
 ) -> list[Feed]:
-    """Writes the feed to the state folder.
+    """Writes the feed to the state.
 
     Args:
-        publication: holds the staged shards.
-        former: the manifest of what is live, None before the first build.
+        former: the manifest of what is live; None before the first build.
         new: the manifest of this build.
-        changed: the shards that are staged.
+        changed: the paths of the shards that are staged.
         target: where the feed will go; its ending is the format.
 
     Returns:
-        All feeds that are to be delivered, those of former builds first.
+        All feeds to deliver, those of previous builds first.
 
     Raises:
-        PublishError: a live file was damaged by hand, so that nobody knows what it held.
+        PublishError: ``changes.live``: a live file was damaged, so its content is unknown.
     """
-    from ..inspect.diff import write_changes
-    from .trim import trimmed
+    from tempfile import TemporaryDirectory  # most builds have no feed
 
-    kept = {shard["path"] for shard in new["shards"]} - changed
-    old_files = [
-        (
-            inside(publication.out, shard["path"]),
-            shard["path"],
-            # what was edited by hand is compared as it is
-            shard["digest"] if publication.untouched(shard) else None,
-        )
-        for shard in (former or {}).get("shards", ())
-        # nothing is read through a link, nor from a pipe
-        if shard["path"] not in kept and publication.live_files.is_file(shard["path"])
-    ]
-    new_files = [
-        (inside(publication.staging, shard["path"]), shard["path"], shard["digest"])
-        for shard in new["shards"]
-        if shard["path"] in changed
-    ]
-    # not at the start: most builds have no feed
-    from tempfile import TemporaryDirectory
-
+    kept = {shard.path for shard in new.shards}.difference(changed)
+    old_files = []
+    for shard in former.shards if former is not None else ():
+        path = publication.local(shard.path, staged=False) if shard.path not in kept else None
+        if path is not None:
+            # a file that was edited by hand is compared as it is
+            digest = shard.digest if publication.is_untouched(shard) else None
+            old_files.append(SitemapFile(path, shard.path, digest))
+    new_files = []
+    for shard in new.shards:
+        path = publication.local(shard.path, staged=True) if shard.path in changed else None
+        if path is not None:
+            new_files.append(SitemapFile(path, shard.path, shard.digest))
     pending = _pending_name(publication.feeds, target.suffix)
+    staging = publication.sink()
     try:
-        with (
-            publication.writing(publication.staging),
-            TemporaryDirectory(dir=publication.staging) as folder,
-        ):
-            if new["layout"] == "stable":
+        with publication.writing(staging), TemporaryDirectory(dir=staging) as folder:
+            if new.layout == "stable":
                 old_files, new_files = trimmed(old_files, new_files, Path(folder))
-            counts = write_changes(old_files, new_files, str(publication.staging / pending))
-            publication.staged_files.move(pending, publication.files, pending)
-            publication.files.sync()
+            file = Path(folder, pending)
+            is_empty = _write_changes(old_files, new_files, file)
+            publication.put_feed(pending, file)
     except InputError as error:
         raise PublishError(
             f"changes: {error}; the feed compares with the live files, and this one was damaged"
             " since the last build: build once without --changes",
             code="changes.live",
         ) from None
-    rows = counts.added + counts.changed + counts.removed
-    return _planned(publication, Path.cwd() / target, pending, empty=not rows)
+    return _planned(publication, Path.cwd() / target, pending, empty=is_empty)
 
 
-def _pending_name(waiting: list[Feed], suffix: str) -> str:
-    numbers = [int(feed["pending"].split("-")[2].partition(".")[0]) for feed in waiting]
+def _write_changes(old: list[SitemapFile], new: list[SitemapFile], file: Path) -> bool:
+    """Compares two sets and writes the feed; returns whether nothing changed."""
+    threads = available_cores()
+    with ExitStack() as stack:
+        stream = _core.diff_stream(old, new, threads, DIFF_MEMORY, False, stack)
+        with Rows(stream, stack, threads) as rows:
+            return write(rows, os.fspath(file)) == 0
+
+
+def _pending_name(waiting: Sequence[Feed], suffix: str) -> str:
+    numbers = [int(feed.pending.split("-")[2].partition(".")[0]) for feed in waiting]
     return f"changes-pending-{max(numbers, default=0) + 1}{suffix}"
 
 
 def _planned(publication: Publication, target: Path, pending: str, *, empty: bool) -> list[Feed]:
     """Where each feed goes: the newest to ``target``, those before it beside it.
 
-    An empty one has nothing to tell: the last of those that wait takes its place.
+    An empty feed is not delivered if another one of the same format waits: the last of those
+    goes to ``target``.
     """
-    feeds = [*publication.feeds, {"pending": pending, "target": str(target)}]
-    if empty and len(feeds) > 1 and Path(feeds[-2]["pending"]).suffix == target.suffix:
+    feeds = [*publication.feeds, Feed(pending, str(target))]
+    if empty and len(feeds) > 1 and Path(feeds[-2].pending).suffix == target.suffix:
         feeds.pop()
-        publication.files.unlink(pending)
-        feeds[-1] = {**feeds[-1], "target": str(target)}
+        publication.drop_feed(pending)
+        feeds[-1] = replace(feeds[-1], target=str(target))
     used = {str(target)}
     planned = []
     for feed in feeds[:-1]:
         place = _place(feed, target, used)
         used.add(str(place))
-        planned.append({**feed, "target": str(place)})
+        planned.append(replace(feed, target=str(place)))
     return [*planned, feeds[-1]]
 
 
 def _place(feed: Feed, target: Path, used: set[str]) -> Path:
-    """Where a feed of a former build goes: as it was to, or under a number beside ``target``."""
-    suffix = Path(feed["pending"]).suffix
-    wanted = Path.cwd() / feed["target"]
+    """Where a feed of a previous build goes: its target, or a numbered name beside ``target``."""
+    suffix = Path(feed.pending).suffix
+    wanted = Path.cwd() / feed.target
     number = 0
     place = wanted if wanted.parent == target.parent else target
     while (
@@ -142,7 +144,7 @@ def deliver_feeds(publication: Publication) -> list[str]:
     """Moves the feeds to where the user wants them, in their order.
 
     Returns:
-        Where those of former builds went.
+        Where those of previous builds went.
 
     Raises:
         PublishError: ``output.changes``: one could not be written; it waits with those after it.
@@ -152,32 +154,30 @@ def deliver_feeds(publication: Publication) -> list[str]:
     try:
         while waiting:
             _deliver(publication, waiting[0])
-            # only now is it not needed any more
-            publication.files.unlink(waiting[0]["pending"])
+            publication.drop_feed(waiting[0].pending)
             done = waiting.pop(0)
-            if done["pending"] in publication.waited:
-                earlier.append(done["target"])
+            if done.pending in publication.waited:
+                earlier.append(done.target)
     except OSError as error:
-        with contextlib.suppress(OSError):  # the journal lists what is delivered already: no harm
+        with suppress(OSError):  # a journal that lists delivered feeds does no harm
             publication.keep_feeds(waiting)
         raise PublishError(
-            f"{waiting[0]['target']}: {error.strerror or error}; the new set is live, and its"
-            f" change feed waits in {publication.state / waiting[0]['pending']}: the next build"
-            " with --changes delivers it",
+            f"{waiting[0].target}: {error.strerror or error}; the new set is live, and its change"
+            f" feed waits in {publication.feed_place(waiting[0].pending)}: the next build with"
+            " --changes delivers it",
             code="output.changes",
         ) from None
-    with publication.writing(publication.state):
+    with publication.writing(publication.scratch):
         publication.keep_feeds(waiting)
     return earlier
 
 
 def _deliver(publication: Publication, feed: Feed) -> None:
-    target = Path(feed["target"])
-    try:
-        file = publication.files.open_file(feed["pending"])
-    except FileNotFoundError:  # it was delivered before a kill
+    target = Path(feed.target)
+    pending = publication.open_feed(feed.pending)
+    if pending is None:  # it was delivered before a kill
         return
-    with os.fdopen(file, "rb") as pending:
+    with pending:
         target.parent.mkdir(parents=True, exist_ok=True)
         with replacing(target) as new:
-            shutil.copyfileobj(pending, new, PIECE)
+            shutil.copyfileobj(pending, new, BLOCK_BYTES)

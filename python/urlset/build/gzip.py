@@ -1,6 +1,6 @@
-"""Which encoder compresses the shards.
+"""The encoder that compresses the shards.
 
-Measured on one core over finished XML shards (MB/s, and how many times smaller):
+Measured on one core over finished XML shards (MB/s, and the compression ratio):
 
     ISA-L, the wheel ``isal``, a shard at once   level 1  614  4.18    level 2  581  4.29
     ISA-L, the wheel ``isal``, a stream          level 1  673  4.18    level 2  630  4.29
@@ -8,10 +8,10 @@ Measured on one core over finished XML shards (MB/s, and how many times smaller)
     ISA-L linked in                              level 1  667  4.18    level 2  627  4.29
         level 0 with a Huffman table made from the first shard         700  4.18
 
-A stream takes a call for each block of the shard (``BLOCK`` in ``shard/gzip.rs``), with the GIL
-released, and needs no buffer for the shard as a whole: as fast as the library linked in, without
-nasm and autotools where urlset is installed. So the wheel it is, and libdeflate (in the Rust core)
-where there is none. ISA-L's bytes may differ between CPU families.
+A stream takes one call for each block of the shard (``BLOCK`` in ``shard/gzip.rs``), without the
+GIL, and needs no buffer for the whole shard. It is as fast as the linked library, and needs neither
+nasm nor autotools to build urlset. Hence the wheel is used, and libdeflate (in the Rust core) on
+platforms without it. The bytes of ISA-L may differ between CPU families.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ try:
 except ImportError:  # no wheel for this platform
     isal_zlib: Any = None  # type: ignore[no-redef] # a module or nothing
 
-#: what ``--level`` means: the level of ISA-L, of libdeflate where ISA-L is missing
+#: the levels of ISA-L and of libdeflate for each ``--level``; None: always libdeflate
 LEVELS = {"fast": (0, 1), "default": (1, 1), "best": (None, 9)}
 
-#: window bits of zlib that ask for a gzip file
+#: window bits of zlib for a gzip file
 GZIP = 31
-#: memory level of zlib: the most
+#: memory level of zlib: the maximum
 MEMORY = 9
 
 
 def encoder_name() -> str:
-    """The encoder and its version, as ``urlset --version`` names it."""
+    """The encoder and its version, for ``urlset --version``."""
     if isal_zlib is None:
         return "libdeflate"
     from isal import __version__
@@ -43,7 +43,7 @@ def encoder_name() -> str:
 
 
 def encoder(level: str) -> Callable[[], Any] | int:
-    """What the core compresses with: what begins a stream of ISA-L, or a level of libdeflate."""
+    """The encoder for the core: a function that begins an ISA-L stream, or a libdeflate level."""
     isal, libdeflate = LEVELS[level]
     if isal_zlib is None or isal is None:
         return libdeflate

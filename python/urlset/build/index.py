@@ -1,7 +1,7 @@
-"""The sitemap index: the shards of a build, several indexes where one is full.
+"""The sitemap index of a build, or several indexes if one is full.
 
-PROTOCOL section 1: at most 50,000 sitemaps and 52,428,800 bytes an index; ``lastmod`` is the newest
-entry of the shard.
+The limits of an index are 50,000 sitemaps and 52,428,800 bytes (docs/protocol.md). ``lastmod`` is
+that of the newest entry of the shard.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ HEADER = (
     '<sitemapindex xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">\n'
 )
 FOOTER = "</sitemapindex>\n"
-#: the prose asks for all five (xml.sax.saxutils would import urllib.request: 20 ms at start-up)
+#: the protocol requires all five (xml.sax.saxutils imports urllib.request: 20 ms at start-up)
 ENTITIES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "'": "&apos;", '"': "&quot;"})
 
 
 @dataclass(frozen=True)
 class Sitemap:
-    """One entry of an index: the address of a sitemap, and when it last changed."""
+    """One entry of an index: the URL of a sitemap, and when it last changed."""
 
     loc: str
     lastmod: str | None = None
@@ -44,7 +44,7 @@ def index_name(name: str, number: int) -> str:
 def render_indexes(
     name: str, sitemaps: Iterable[Sitemap], *, max_sitemaps: int, max_bytes: int = MAX_BYTES
 ) -> Iterator[tuple[IndexFile, str]]:
-    """The index files that name these sitemaps, in their order."""
+    """The index files that list these sitemaps, in their order."""
     from ..report import IndexFile
 
     rows: list[str] = []

@@ -12,10 +12,10 @@ from urllib.parse import urlsplit
 from xml.etree import ElementTree
 
 from .. import _core
-from ..destination.outfile import must_be_local
 from ..errors import ConfigError, PublishError
 from ..option_table import find_option, option, replaced
 from ..options import COLUMN_NAMES, Options
+from ..outfile import must_be_local
 from .source import column_names, open_inputs
 from .source.sample import sample
 

@@ -1,37 +1,61 @@
-"""The reject file: from the parts that the core wrote to where the user wants it.
+"""The reject file: from the files that the core wrote to where the user wants it.
 
-A row may hold line breaks, so rows are counted by the core, as CSV.
+A row may contain line breaks, so the core counts the rows, as CSV.
 """
 
 from __future__ import annotations
 
 import shutil
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from .. import _core
-from ..destination.outfile import is_special, replacing
 from ..errors import PublishError
+from ..outfile import is_special, replacing
 from ..wording import count
 
-#: a row has at most some kilobytes, but the name of its column may be long
+if TYPE_CHECKING:
+    from ..destination.interface import Publication
+
+#: a row has a few kilobytes at most, but the name of its column may be long
 PARQUET_BLOCK_BYTES = 16 << 20
 
 
-def keep(parts: list[Path], target: Path) -> dict[str, int]:
-    """Joins the parts (CSV, each with a header) to ``target``: CSV, or Parquet by its ending.
+def keep_rejects(
+    names: Sequence[str], target: Path | None, publication: Publication
+) -> tuple[Path, dict[str, int]] | None:
+    """Joins the reject files of the parts and puts the result where it belongs.
+
+    Args:
+        names: of the reject files: CSV, each with a header.
+        target: the path that the user named, CSV or Parquet by its ending.
 
     Returns:
-        How many rows of each code the file has, counted in it after the parts were joined.
+        The path of the file, and its number of rows by code, counted in it afterwards; None if no
+        row was rejected.
     """
+    files = [file for file in map(publication.reject_file, names) if file is not None]
+    if not files:
+        if target is None:
+            publication.remove_rejects()  # those of the previous build would mislead
+        return None
+    if target is None:
+        target = publication.rejects_target()
+        publication.remove_rejects(only_special=True)
+    return target, _join(files, target)
+
+
+def _join(files: list[Path], target: Path) -> dict[str, int]:
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        joined = parts[0]
+        joined = files[0]
         with joined.open("ab") as whole:
-            for part in parts[1:]:
-                with part.open("rb") as file:
+            for path in files[1:]:
+                with path.open("rb") as file:
                     file.readline()
                     shutil.copyfileobj(file, whole)
-                part.unlink()
+                path.unlink()
         counts = _core.count_rejects(joined)
         if target.suffix.lower() in (".parquet", ".pq"):
             _to_parquet(joined, target, sum(counts.values()))
@@ -47,23 +71,23 @@ def keep(parts: list[Path], target: Path) -> dict[str, int]:
     return counts
 
 
-def check(counts: dict[str, int], rejected: dict[str, int]) -> None:
-    """The reject file holds every rejected row.
+def check_rejects(counts: Mapping[str, int], rejected: Mapping[str, int]) -> None:
+    """Checks that the reject file contains every rejected row.
 
     Raises:
-        PublishError: it does not; nothing was published.
+        PublishError: ``rejects.lost``: it does not; nothing was published.
     """
     if counts != rejected:
         raise PublishError(
-            f"the reject file holds {sum(counts.values()):,} of the"
-            f" {count(sum(rejected.values()), 'row')} rejected; nothing was published; is the disk"
-            " sound? if it is, please report this",
+            f"the reject file contains {sum(counts.values()):,} of the"
+            f" {count(sum(rejected.values()), 'row')} rejected; nothing was published; check the"
+            " disk, or report this",
             code="rejects.lost",
         )
 
 
 def _to_parquet(source: Path, target: Path, rows: int) -> None:
-    """In batches: there may be millions."""
+    """Converts in batches: there may be millions of rows."""
     import pyarrow as pa
     import pyarrow.csv as pacsv
     import pyarrow.parquet as pq

@@ -1,62 +1,76 @@
-"""Which stable shards of two generations share a border, and what of them is to be compared."""
+"""The stable shards of two generations that share a boundary, and what of them is compared."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 from .. import _core
-from .threads import Pool
+from ..threads import Pool
 
-#: path, name and digest of a file, as :mod:`urlset.inspect.diff` takes it
-Shard = tuple[Any, str, str | None]
+#: pairs that are compared at once; each takes the memory of two documents
+MAX_THREADS = 8
 
-#: pairs at a time; each takes the memory of two documents
-THREADS = 8
+
+class SitemapFile(NamedTuple):
+    """A file of one side of a comparison, as the core takes it.
+
+    Attributes:
+        path: where it is.
+        name: its path in the set.
+        digest: of its uncompressed bytes; None if they are unknown.
+    """
+
+    path: Path
+    name: str
+    digest: str | None
 
 
 def trimmed(
-    old: Sequence[Shard], new: Sequence[Shard], folder: Path
-) -> tuple[list[Shard], list[Shard]]:
-    """The same files; of those that share a border, copies in ``folder`` of what differs.
+    old: Sequence[SitemapFile], new: Sequence[SitemapFile], folder: Path
+) -> tuple[list[SitemapFile], list[SitemapFile]]:
+    """The same files; those that share a boundary as copies in ``folder`` of what differs.
 
     An old file without a digest (it was edited by hand) stays as it is.
 
     Raises:
         PublishError: the folder cannot be written to.
     """
-    by_border = {_border(name): (path, name, digest) for path, name, digest in old if digest}
+    by_boundary = {_boundary(file.name): file for file in old if file.digest}
     pairs = [
-        (by_border.pop(_border(shard[1])), shard)
-        for shard in new
-        if _border(shard[1]) in by_border and _is_xml(shard[1])
+        (by_boundary.pop(_boundary(file.name)), file)
+        for file in new
+        if _boundary(file.name) in by_boundary and _is_xml(file.name)
     ]
-    paired = [{pair[side][1] for pair in pairs} for side in (0, 1)]
-    rest_old = [shard for shard in old if shard[1] not in paired[0]]
-    rest_new = [shard for shard in new if shard[1] not in paired[1]]
+    paired_old = {old_file.name for old_file, _ in pairs}
+    paired_new = {new_file.name for _, new_file in pairs}
+    rest_old = [file for file in old if file.name not in paired_old]
+    rest_new = [file for file in new if file.name not in paired_new]
 
-    def cut(numbered: tuple[int, tuple[Shard, Shard]]) -> list[list[Shard]]:
+    def cut(
+        numbered: tuple[int, tuple[SitemapFile, SitemapFile]],
+    ) -> list[list[SitemapFile]]:
         number, pair = numbered
-        cuts = [folder / f"{number}-{side}.xml" for side in (0, 1)]
-        written = _core.trim(pair[0][0], pair[1][0], cuts[0], cuts[1])
+        cuts = [folder / f"{number}-{side}.xml" for side in ("old", "new")]
+        written = _core.trim(pair[0].path, pair[1].path, cuts[0], cuts[1])
         if written is None:
-            return [[shard] for shard in pair]
+            return [[file] for file in pair]
         return [
-            [(path, shard[1], None)] if is_there else []
-            for path, shard, is_there in zip(cuts, pair, written, strict=True)
+            [SitemapFile(path, file.name, None)] if is_there else []
+            for path, file, is_there in zip(cuts, pair, written, strict=True)
         ]
 
-    with Pool(min(os.cpu_count() or 1, THREADS)) as pool:
-        for kept in pool.map(cut, enumerate(pairs)):
-            rest_old += kept[0]
-            rest_new += kept[1]
+    with Pool(min(os.cpu_count() or 1, MAX_THREADS)) as pool:
+        for kept_old, kept_new in pool.map(cut, enumerate(pairs)):
+            rest_old += kept_old
+            rest_new += kept_new
     return rest_old, rest_new
 
 
-def _border(name: str) -> str:
-    """``NAME-<border>`` of ``NAME-<border>-<digest>.xml.gz``."""
+def _boundary(name: str) -> str:
+    """``NAME-<boundary>`` of ``NAME-<boundary>-<digest>.xml.gz``."""
     return name.rpartition("-")[0]
 
 

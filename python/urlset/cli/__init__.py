@@ -113,7 +113,7 @@ def main(argv: list[str] | None = None) -> None:
         )
         status = 3
     except Exception as error:
-        from ..build.threads import REFUSED, is_refused
+        from ..threads import REFUSED, is_refused
 
         if os.environ.get("URLSET_TRACEBACK"):
             raise

@@ -27,7 +27,7 @@ def _run(
 ) -> int:
     """Show which URLs were added, changed and removed from OLD to NEW."""
     from ..inspect.diff import diff as changes_of
-    from ..inspect.rows import format_of, write
+    from ..rows import format_of, write
 
     kind = format_of(output, format) if output else None
     must_be_redirected(kind, output)

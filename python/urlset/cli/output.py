@@ -9,8 +9,8 @@ from typing import Any
 
 import click
 
-from ..destination.outfile import check_writable, must_be_local
 from ..errors import PublishError
+from ..outfile import check_writable, must_be_local
 
 
 def check_target(name: str, path: str | None, *, code: str, undone: str) -> None:

@@ -23,7 +23,7 @@ From Python: urlset.read(...) returns rows for pyarrow, Polars, DuckDB and panda
 def _run(target: str, output: str, format: str | None, quiet: bool, **options: Any) -> int:
     """Turn sitemaps back into rows: a file, a folder, an index with all it lists, or a URL."""
     from ..inspect.read import read as rows_of
-    from ..inspect.rows import format_of, write
+    from ..rows import format_of, write
 
     kind = format_of(output, format)
     must_be_redirected(kind, output)

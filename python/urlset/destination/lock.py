@@ -1,4 +1,4 @@
-"""Locks in the state folder: one for each name, and one for what concerns the names together."""
+"""Locks in the state folder: one for each name, and one for all names together."""
 
 from __future__ import annotations
 
@@ -12,22 +12,23 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from ..errors import PublishError
-from .folder import Folder, link_error
-from .state import LOCK
+from .directory import Directory, link_error
+from .state import LOCK, LOCK_OF_NAMES
 
-#: seconds to wait while sets of other names go live, which takes one at most
-PATIENCE = 300.0
-#: where folders cannot be locked
-LOCK_OF_NAMES = f"{LOCK}.names"
+#: seconds to wait while sets of other names go live, which takes about one second
+LOCK_TIMEOUT = 300.0
+#: seconds between two attempts
+POLL_INTERVAL = 0.02
 _BUSY = (errno.EWOULDBLOCK, errno.EACCES)
 _FLAGS = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
-def lock_state(folder: Folder, out: Path) -> int:
-    """A lock on the state of a name; closing the descriptor gives it back.
+def lock_state(folder: Directory, out: Path) -> int:
+    """Locks the state of a name; closing the descriptor releases the lock.
 
     Raises:
-        PublishError: ``output.locked``: another build has it; ``output.lock``; ``output.link``.
+        PublishError: ``output.locked``: another build has locked it; ``output.lock``;
+            ``output.link``.
     """
     lock = _open(folder, LOCK)
     try:
@@ -43,11 +44,11 @@ def lock_state(folder: Folder, out: Path) -> int:
 
 
 @contextmanager
-def alone(root: Folder) -> Iterator[None]:
-    """Keeps builds of other names from going live meanwhile; waits for those that do.
+def alone(root: Directory) -> Iterator[None]:
+    """Locks the states of all names together, and waits for the lock.
 
     Raises:
-        PublishError: ``output.locked``: one of them does not end; ``output.lock``.
+        PublishError: ``output.locked``: it was not released in time; ``output.lock``.
     """
     lock = root.reopened()
     try:
@@ -56,26 +57,26 @@ def alone(root: Folder) -> Iterator[None]:
             free = True
         except OSError as error:
             free = False
-            if error.errno not in _BUSY:  # NFS, for one, locks files only
+            if error.errno not in _BUSY:  # NFS, for example, locks only files
                 os.close(lock)
                 lock = -1
                 lock = _open(root, LOCK_OF_NAMES)
-        ends = time.monotonic() + PATIENCE
+        ends = time.monotonic() + LOCK_TIMEOUT
         while not (free or _try(lock, root.path)):
             if time.monotonic() > ends:
                 raise PublishError(
-                    f"{root.path}: a build of another name has held it for {PATIENCE:.0f} seconds;"
-                    " is it stopped?",
+                    f"{root.path}: a build of another name has locked it for {LOCK_TIMEOUT:.0f}"
+                    " seconds; is it stopped?",
                     code="output.locked",
                 )
-            time.sleep(0.02)
+            time.sleep(POLL_INTERVAL)
         yield
     finally:
         if lock >= 0:
             os.close(lock)
 
 
-def _open(folder: Folder, name: str) -> int:
+def _open(folder: Directory, name: str) -> int:
     path = folder.path / name
     try:
         lock = os.open(name, _FLAGS, 0o666, dir_fd=folder.descriptor)
@@ -86,12 +87,12 @@ def _open(folder: Folder, name: str) -> int:
         raise
     if not stat.S_ISREG(os.fstat(lock).st_mode):
         os.close(lock)
-        raise PublishError(f"{path}: is no regular file; remove it", code="output.lock")
+        raise PublishError(f"{path}: is not a regular file; remove it", code="output.lock")
     return lock
 
 
 def _try(lock: int, path: Path) -> bool:
-    """Takes the lock if it is free."""
+    """Locks if the lock is free."""
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:

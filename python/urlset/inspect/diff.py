@@ -9,16 +9,24 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from .. import _core
+from ..destination.manifest import ShardRecord
 from ..errors import ConfigError
+from ..rows import Rows
+from .lookup import find
 from .options import MEMORY, DiffOptions
 from .read import must_be_whole, thread_count
-from .rows import Rows, write
-from .targets import Found, Item, find
+from .targets import Found, Item, peek
 
 if TYPE_CHECKING:
     from typing import Unpack
 
     from ..keywords import DiffKeywords
+
+#: the smallest value of the option memory, in bytes
+MIN_MEMORY = 1 << 20
+
+#: path, name and, if a manifest has it, digest of a file
+SideFile = tuple[Any, str, str | None]
 
 
 @dataclass(frozen=True)
@@ -36,10 +44,10 @@ class Changes(Rows):
 
     @property
     def counts(self) -> Counts:
-        """How much changed; known once all rows were read.
+        """The numbers of changes, after all rows were read.
 
         Raises:
-            ValueError: they were not.
+            ValueError: not all rows were read.
         """
         counts = self._stream.counts()
         if counts is None:
@@ -52,21 +60,21 @@ def diff(
 ) -> Changes:
     """Compare two sets of sitemaps of any producer: files, indexes, folders or URLs.
 
-    A URL counts as changed where its lastmod or any other field differs as it is written. Files
-    with the same bytes on both sides are not looked into, and not even read where both sides
-    have a manifest of urlset. A URL counts once, however often a side lists it; it is changed where
-    the two sides do not list the same entries for it.
+    A URL is changed if the text of its lastmod or of any other field differs. Files with the same
+    bytes on both sides are not parsed, and not even read if both sides have a manifest of urlset.
+    A URL counts once, even if a side lists it several times; it is changed if the two sides do not
+    list the same entries for it.
 
     Args:
-        old, new: what was, and what is.
+        old, new: the set before and after.
         options: those of ``urlset diff --help``, with underscores; ``memory`` in bytes.
 
     Returns:
         Rows with the columns ``change`` (added, changed, removed), ``loc``, ``lastmod``,
-        ``old_lastmod`` (as written): sorted by loc as long as they fit into the memory.
+        ``old_lastmod`` (as written): sorted by loc if they fit into the memory.
 
     Raises:
-        InputError: one of them does not exist, holds no sitemap, or is damaged.
+        InputError: a set does not exist, contains no sitemap, or is damaged.
     """
     chosen = DiffOptions(**options)
     stack = ExitStack()
@@ -75,7 +83,7 @@ def diff(
         for target in (old, new):
             found = stack.enter_context(find(target, allow_private=chosen.allow_private))
             must_be_whole(found, chosen.lenient)
-            sides.append(shards_of(found))
+            sides.append(files_of(found))
         return compare(
             *sides,
             lenient=chosen.lenient,
@@ -88,71 +96,45 @@ def diff(
         raise
 
 
-#: path, name and, where a manifest has it, digest of a file
-Shard = tuple[Any, str, str | None]
-
-
-def shards_of(found: Found) -> list[Shard]:
+def files_of(found: Found) -> list[SideFile]:
     """The files of a side, with the digests of its manifest."""
-    shards = []
+    files: list[SideFile] = []
     for item in found.items:
-        known = found.shards.get(item.name, {})
-        digest = known.get("digest")
-        shards.append((item.path, item.name, digest if _is_current(item, known) else None))
+        known = found.shards.get(item.name)
+        digest = known.digest if known is not None and _is_current(item, known) else None
+        files.append((item.path, item.name, digest))
     # an index has no digest in a manifest, and nothing to compare
-    if any(digest for _, _, digest in shards):
-        kinds = {name for _, name, digest in shards if digest is None}
-        indexes = {name for name in kinds if _is_index(found, name)}
-        shards = [shard for shard in shards if shard[1] not in indexes]
-    return shards
+    if any(digest for _, _, digest in files):
+        paths = {item.name: item.path for item in found.items}
+        files = [
+            (path, name, digest)
+            for path, name, digest in files
+            if digest is not None or peek(paths[name])[0] != "index"
+        ]
+    return files
 
 
-def _is_current(item: Item, known: dict[str, Any]) -> bool:
-    """Whether the file is still the one that the manifest speaks of, by its size on disk."""
-    digest, size = known.get("digest"), known.get("compressed_bytes")
-    if not isinstance(digest, str) or not isinstance(size, int):
-        return False
+def _is_current(item: Item, known: ShardRecord) -> bool:
+    """Whether the file is still the one of the manifest, by its size on disk."""
     try:
-        return item.path.stat().st_size == size
+        return item.path.stat().st_size == known.compressed_bytes
     except OSError:
         return False
 
 
-def _is_index(found: Found, name: str) -> bool:
-    for item in found.items:
-        if item.name == name:
-            try:
-                return _core.peek(item.path).kind == "index"
-            except OSError:
-                return False
-    return False
-
-
 def compare(
-    old: Sequence[Shard],
-    new: Sequence[Shard],
+    old: Sequence[SideFile],
+    new: Sequence[SideFile],
     *,
     lenient: bool = False,
     memory: int = MEMORY,
     threads: int | None = None,
     stack: ExitStack | None = None,
 ) -> Changes:
-    """Compare two lists of local files, as a build does for its change feed."""
-    if memory < 1 << 20:
+    """Compare two lists of local files."""
+    if memory < MIN_MEMORY:
         raise ConfigError("memory must be at least 1 MiB", code="diff.options")
     count = thread_count(threads)
     stack = stack or ExitStack()
     stream = _core.diff_stream(list(old), list(new), count, memory, lenient, stack)
     return Changes(stream, stack, count)
-
-
-def write_changes(
-    old: Sequence[Shard],
-    new: Sequence[Shard],
-    path: str,
-    **options: Any,
-) -> Counts:
-    """Write the changes between two lists of local files to ``path``, its suffix the format."""
-    with compare(old, new, **options) as changes:
-        write(changes, path)
-        return changes.counts

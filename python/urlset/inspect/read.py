@@ -1,4 +1,4 @@
-"""Anybody's sitemaps back to rows."""
+"""Sitemaps of any producer as rows."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING
 
 from .. import _core
 from ..errors import ConfigError, InputError
+from ..rows import Rows
+from ..threads import available_cores
+from .lookup import find
 from .options import ReadOptions
-from .rows import Rows
-from .targets import Found, find
+from .targets import Found
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -25,20 +27,20 @@ def read(target: str | os.PathLike[str], **options: Unpack[ReadKeywords]) -> Row
 
     =============  ====================================  =========================================
     loc            string
-    lastmod        timestamp[us, UTC]                    a date counts as its midnight; null where
-                                                         it is no W3C Datetime
+    lastmod        timestamp[us, UTC]                    a date is its midnight; null if it is not
+                                                         a W3C Datetime
     lastmod_text   string                                as written
     changefreq     string                                as written
-    priority       double                                null where it is no number
+    priority       double                                null if it is not a number
     images         list<string>
     alternates     list<struct<lang, href>>
     video          list<struct<thumbnail_loc, ...>>
     news           struct<name, language, ...>
-    shard          string                                the file it stands in
+    shard          string                                the file that contains it
     =============  ====================================  =========================================
 
     Args:
-        target: a file, a folder or a URL; any producer's, plain or gzip, XML or text.
+        target: a file, a folder or a URL, of any producer, plain or gzip, XML or text.
         options: those of ``urlset read --help``, with underscores. Without ``lenient`` the first
             damaged file or entry without loc is an error.
 
@@ -47,7 +49,7 @@ def read(target: str | os.PathLike[str], **options: Unpack[ReadKeywords]) -> Row
         ``pyarrow.Table``, iteration for batches, ``__arrow_c_stream__`` for everything else.
 
     Raises:
-        InputError: the target does not exist or holds no sitemap; while reading, also damage
+        InputError: the target does not exist or contains no sitemap; while reading, also damage
             with the codes of docs/verify.md, such as ``xml.truncated``.
     """
     chosen = ReadOptions(**options)
@@ -64,23 +66,22 @@ def read(target: str | os.PathLike[str], **options: Unpack[ReadKeywords]) -> Row
 
 
 def must_be_whole(found: Found, lenient: bool) -> None:
-    """Without ``lenient`` a file that an index lists but that is not there is an error."""
+    """Raises InputError for a missing file that an index lists, unless ``lenient``."""
     if lenient:
         return
-    for code, name, line, _, url, message in found.problems:
-        if code in ("index.missing_file", "file.unreadable") or code.startswith("fetch."):
-            if code == "fetch.redirect":
-                continue
-            where = f"{name}: line {line}" if line else name
-            what = f" ({url})" if url else ""
-            raise InputError(f"{where}: {message}{what}", code=code, input=name)
+    for defect in found.problems:
+        code, file = defect.code, defect.file
+        missing = code in ("index.missing_file", "file.unreadable") or code.startswith("fetch.")
+        if missing and code != "fetch.redirect":
+            where = f"{file}: line {defect.line}" if defect.line else file
+            what = f" ({defect.url})" if defect.url else ""
+            raise InputError(f"{where}: {defect.message}{what}", code=code, input=file)
 
 
 def thread_count(threads: int | None) -> int:
-    """Threads to use: as asked for, else one for each core that this process may use."""
+    """The number of threads: the option, else one for each core that this process may use."""
     if threads is None:
-        affinity = getattr(os, "sched_getaffinity", None)
-        return len(affinity(0)) if affinity else os.cpu_count() or 1
+        return available_cores()
     if threads < 1:
         raise ConfigError("threads must be at least 1", code="read.options")
     return threads

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from .. import _core
-from ..errors import ConfigError, Error
+from ..errors import ConfigError
+from ..hosts import host_list
+from .lookup import find
 from .options import VerifyOptions
-from .targets import Found, Item, Rules, find
+from .targets import Found
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -122,44 +123,6 @@ def verify(target: str | os.PathLike[str], **options: Unpack[VerifyKeywords]) ->
     return report
 
 
-def verify_files(
-    items: Sequence[Item], manifest: dict[str, Any] | None = None, **options: Any
-) -> Report:
-    """Check local files, as a build does with the files that it staged.
-
-    Args:
-        manifest: its hosts and added sitemaps are allowed in the files.
-        options: those of :class:`VerifyOptions`.
-    """
-    found = Found(list(items), rules=[Rules.of(manifest or {})])
-    return verify_found(found, VerifyOptions(**options))
-
-
-def host_list(hosts: str | Sequence[str]) -> list[str] | None:
-    """Hosts in the form of the core: ``None`` for ``same``, an empty list for ``any``.
-
-    Raises:
-        ConfigError: ``verify.options`` for text that is not a host.
-    """
-    names = hosts.split(",") if isinstance(hosts, str) else list(hosts)
-    if names in (["same"], ["any"]):
-        return None if names == ["same"] else []
-    found = []
-    for name in names:
-        try:
-            address = _core.address(f"https://{name.strip()}/")
-        except Error:
-            address = ""
-        host = address.removeprefix("https://").removesuffix("/")
-        if not host or set(host) & set("/?#@"):
-            message = f"hosts: {name!r} is not a host; write same, any, or hosts such as"
-            message += " m.shop.example,shop.example:8080"
-            raise ConfigError(message, code="verify.options")
-        # without a port, both schemes are allowed on their default port; with :443 only https
-        found.append(f"{host}:443" if name.strip().endswith(":443") else host)
-    return found
-
-
 def verify_found(found: Found, checks: VerifyOptions | None = None) -> Report:
     """Check the files that :func:`.targets.find` found, and add the problems that it found."""
     checks = checks or VerifyOptions()
@@ -179,13 +142,13 @@ def verify_found(found: Found, checks: VerifyOptions | None = None) -> Report:
             for f in read.findings
         ]
     listed: dict[tuple[str, str], int] = {}
-    for code, file, line, offset, url, message in found.problems:
+    for defect in found.problems:
+        code, file = defect.code, defect.file
         severity, help_ = severities[code]
         report.counts[code] = report.counts.get(code, 0) + 1
         listed[code, file] = listed.get((code, file), 0) + 1
         if listed[code, file] <= checks.most:
-            problem = Problem(code, severity, file, line, offset, url, message, help_)
-            report.problems.append(problem)
+            report.problems.append(Problem(severity=severity, help=help_, **defect._asdict()))
     report.problems.sort(key=lambda p: (_RANK[p.severity], p.code, p.file, p.offset))
     report.counts = dict(sorted(report.counts.items()))
     report.ok = report.total("error") == 0

@@ -172,9 +172,9 @@ def _surroundings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Retries without the usual waiting."""
-    from urlset.announce import http
+    from urlset.announce import client
 
-    monkeypatch.setattr(http, "BACKOFF", 0.01)
+    monkeypatch.setattr(client, "BACKOFF", 0.01)
 
 
 def make_site(
@@ -194,6 +194,7 @@ def make_site(
         "sitemap_url": sitemap_url or site + "/",
         "config": "00",
         "layout": "packed",
+        "folder": "..",
         "urls": urls,
         "shards": [
             {

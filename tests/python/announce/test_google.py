@@ -92,7 +92,7 @@ def test_a_domain_property_and_several_indexes(tmp_path, engine, account):
         (400, "google.refused", "refused"),
         (401, "google.token_refused", "token"),
         (403, "google.property", "sc-domain:HOST"),
-        (404, "google.property", "not this account's"),
+        (404, "google.property", "does not belong to this account"),
         (201, "google.refused", "HTTP 201"),
         (418, "google.refused", "HTTP 418"),
     ],
@@ -236,9 +236,9 @@ def test_a_clock_far_off(site, engine, account, minutes):
     [
         (Reply(400, b'{"error":"invalid_grant","error_description":"ECHO"}'), "invalid_grant"),
         (Reply(401, b'{"error":"<script>"}'), "HTTP 401"),
-        (Reply(200, b"{}"), "holds none"),
-        (Reply(200, b'{"access_token":"a b\\r\\nX: y"}'), "holds none"),
-        (Reply(200, b'{"access_token":5}'), "holds none"),
+        (Reply(200, b"{}"), "contains none"),
+        (Reply(200, b'{"access_token":"a b\\r\\nX: y"}'), "contains none"),
+        (Reply(200, b'{"access_token":5}'), "contains none"),
     ],
 )
 def test_no_token(site, engine, account, reply, words):

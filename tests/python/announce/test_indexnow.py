@@ -81,7 +81,7 @@ def test_success(site, engine, tmp_path, status):
         (404, "indexnow.refused", "refused"),
         (410, "indexnow.refused", "refused"),
         (418, "indexnow.refused", "refused"),
-        (422, "indexnow.not_of_host", "not of the host"),
+        (422, "indexnow.not_of_host", "another host"),
     ],
 )
 def test_refusals_are_explained_and_not_repeated(site, engine, tmp_path, status, code, words):
@@ -169,7 +169,7 @@ def test_429_holds_all_workers(site, engine, tmp_path):
 def test_403_of_a_fresh_key_is_retried(site, engine, tmp_path, monkeypatch):
     from urlset.announce import indexnow
 
-    monkeypatch.setattr(indexnow, "FRESH_KEY", 0.1)
+    monkeypatch.setattr(indexnow, "NEW_KEY_WAIT", 0.1)
     fresh = Reply(403, b'{"errorCode":"SiteVerificationNotCompleted","message":"wait"}')
     engine.says(fresh, fresh, fresh, fresh, Reply(200))
     assert tell(site, engine, write_list(tmp_path / "u.txt", [page(1)]), retries=0).ok
@@ -203,7 +203,7 @@ def test_a_server_that_never_answers(site, engine, tmp_path):
     assert time.monotonic() - started < 40
     (outcome,) = report.outcomes
     assert outcome.result == "failed" and outcome.code == "indexnow.unanswered"
-    assert "did not answer within 0.5 s" in outcome.detail
+    assert "no complete answer within 0.5 s" in outcome.detail
 
 
 def test_a_server_that_drips_is_left(site, engine, tmp_path):

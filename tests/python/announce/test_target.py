@@ -5,11 +5,13 @@ from __future__ import annotations
 import gzip
 import importlib
 import json
+import re
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 import urlset
-from urlset.announce.address import endpoint, place, split
+from urlset.announce.address import endpoint, split
 from urlset.announce.index import read_index
 from urlset.announce.target import read_target
 
@@ -196,7 +198,7 @@ def test_an_index_that_inflates_in_small_pieces(tmp_path):
     path = tmp_path / "a.xml.gz"
     path.write_bytes(gzip.compress(f"<sitemapindex {NS}>{rows}</sitemapindex>".encode()))
     found = read_index(path)
-    assert found.entries == 50_000 and found.locs[-1] == "https://a.example/49999.xml"
+    assert found.entries == 50_000 and found.children[-1].loc == "https://a.example/49999.xml"
 
 
 def test_an_address(tmp_path):
@@ -297,7 +299,7 @@ def test_a_proxy_is_used_for_what_leaves_the_machine(site, other, tmp_path, monk
     assert all(a.method == "CONNECT" for a in other.asked)
 
 
-# addresses: the quick check says what the thorough one says
+# URLs: the parts are those that another parser finds
 
 
 @pytest.mark.parametrize(
@@ -323,13 +325,16 @@ def test_a_proxy_is_used_for_what_leaves_the_machine(site, other, tmp_path, monk
         "",
     ],
 )
-def test_two_checks_agree(url):
-    parts, found = split(url), place(url)
-    assert (parts is None) == (found is None)
-    if parts is not None and found is not None:
-        assert found[1] == (parts.path or "/")
-        host = parts.hostname or ""
-        assert found[0].strip("[]").startswith(host)
+def test_two_parsers_agree(url):
+    found, parts = split(url), urlsplit(url)
+    legal = re.fullmatch(r"https?://(\[[0-9a-f:]+\]|[a-z0-9.-]+)(:\d*)?([/?][^\[\]]*)?", url, re.I)
+    assert (found is not None) == (legal is not None)
+    if found is not None:
+        assert (found.path, found.query or "") == (parts.path, parts.query)
+        assert found.host.strip("[]") == parts.hostname
+        default = {"http": 80, "https": 443}[parts.scheme]
+        assert (found.port or default) == (parts.port or default)
+        assert found.origin == f"{parts.scheme}://{found.authority}"
 
 
 # options
@@ -371,7 +376,7 @@ def test_nothing_is_sent_when_one_engine_cannot_be_prepared(site, engine, tmp_pa
 
 def test_the_public_names():
     assert callable(urlset.announce) and urlset.AnnounceReport().ok
-    importlib.import_module("urlset.announce.http")
+    importlib.import_module("urlset.announce.client")
     # the package of the same name does not take the place of the function
     assert callable(urlset.announce)
     assert Path(urlset.announce.__code__.co_filename).name == "__init__.py"

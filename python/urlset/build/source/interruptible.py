@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable
 from typing import TypeVar
 
-from ..threads import start
+from ...threads import start
 
 T = TypeVar("T")
 

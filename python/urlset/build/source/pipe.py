@@ -11,7 +11,7 @@ from typing import IO
 
 from ...errors import InputError
 from ...options import Options
-from ..threads import start
+from ...threads import start
 from .input import NO_ROOM, Input, as_input_error, file_format
 from .interruptible import interruptible
 from .jsonl import jsonl_input

@@ -129,7 +129,7 @@ def _get(uri: str, name: str) -> _RedirectedBody:
     import httpx
 
     from ... import _core
-    from ...announce.secrets import Keyring
+    from ...transport.keyring import Keyring
 
     place = f"{urlsplit(uri).hostname}"
     client = httpx.Client(

@@ -1,4 +1,4 @@
-"""The URLs to announce: a change feed of a build, or a plain list; read as a stream."""
+"""The URLs to announce: the change feed of a build, or a plain list; read as a stream."""
 
 from __future__ import annotations
 
@@ -11,15 +11,19 @@ from ..errors import ConfigError, InputError
 
 CHANGES = ("added", "changed", "removed")
 
-#: characters of the longest line that is read, and of the longest cell
-MAX_LINE, MAX_CELL = 1_048_576, 131_072
+#: characters of a line
+MAX_LINE = 1 << 20
 
+#: names of the column of URLs, the preferred one first
 _COLUMNS = ("loc", "url")
-_BATCH = 8_192
+#: rows of a batch of Parquet, and bytes that are read at once
+_BATCH, _BUFFER = 8_192, 1 << 20
+#: characters of a value, of a column name and of a Parquet error that a message quotes; columns
+_QUOTE, _ERROR_QUOTE, _COLUMNS_QUOTED = 40, 120, 20
 
 
 class Row(NamedTuple):
-    """One row of a feed.
+    """One row of a list.
 
     Attributes:
         number: 1 for the first row after a header.
@@ -31,13 +35,13 @@ class Row(NamedTuple):
     change: str | None
 
 
-def read_feed(path: Path, *, changes: bool) -> Iterator[Row]:
-    """The rows of ``path``, by its extension: ``.parquet``, ``.csv``, ``.jsonl``, else one URL a
-    line.
+def read_url_list(path: Path, *, changes: bool) -> Iterator[Row]:
+    """The rows of ``path``. Its extension decides the format: ``.parquet``, ``.csv``, ``.jsonl``;
+    any other file has one URL per line.
 
     Args:
         changes: whether the file is a change feed with the columns ``change`` and ``loc``;
-            otherwise a list, of which only the column ``loc`` (or ``url``) is read.
+            of a plain list only the column ``loc`` (or ``url``) is read.
 
     Raises:
         ConfigError: ``feed.column``, ``feed.format``.
@@ -52,8 +56,8 @@ def read_feed(path: Path, *, changes: bool) -> Iterator[Row]:
         rows = _jsonl(path, changes)
     elif changes:
         raise ConfigError(
-            f"--changes {path}: a change feed ends in .csv, .jsonl or .parquet;"
-            " a plain list of URLs goes to --urls",
+            f"--changes {path}: the name of a change feed ends in .csv, .jsonl or .parquet;"
+            " give a plain list of URLs with --urls",
             code="feed.format",
         )
     else:
@@ -61,8 +65,8 @@ def read_feed(path: Path, *, changes: bool) -> Iterator[Row]:
     for number, url, change in rows:
         if changes and change not in CHANGES:
             raise InputError(
-                f"{path}: row {number}: change is {str(change)[:40]!r},"
-                " not added, changed or removed",
+                f"{path}: row {number}: change is {str(change)[:_QUOTE]!r},"
+                " which is none of added, changed, removed",
                 code="feed.change",
                 input=str(path),
                 row=number,
@@ -103,12 +107,12 @@ def _read_lines(path: Path, file: TextIO) -> Iterator[str]:
 
 
 def _pick(path: Path, names: list[str], changes: bool) -> tuple[str, str | None]:
-    """The columns of the URL and of the change."""
+    """The names of the columns of the URL and of the change."""
     loc = next((name for name in _COLUMNS if name in names), None)
     missing = "loc" if loc is None else "change" if changes and "change" not in names else None
     if loc is None or missing is not None:
-        found = ", ".join(repr(name[:40]) for name in names[:20]) or "nothing"
-        raise ConfigError(f"{path}: no column {missing!r}; it has {found}", code="feed.column")
+        found = ", ".join(repr(name[:_QUOTE]) for name in names[:_COLUMNS_QUOTED]) or "none"
+        raise ConfigError(f"{path}: no column {missing!r}, only {found}", code="feed.column")
     return loc, "change" if changes else None
 
 
@@ -128,17 +132,17 @@ def _csv(path: Path, changes: bool) -> Iterator[Row]:
         try:
             header = next(reader, [])
             loc, change = _pick(path, header, changes)
-            at, change_at = header.index(loc), header.index(change) if change else None
-            last = max(at, change_at or 0)
+            loc_at, change_at = header.index(loc), header.index(change) if change else None
+            last = max(loc_at, change_at or 0)
             for number, cells in enumerate(reader, 1):
                 if not cells:
                     continue
                 if len(cells) <= last:
-                    raise _damaged(path, f"{len(cells)} cells where {len(header)} belong", number)
+                    raise _damaged(path, f"{len(cells)} cells instead of {len(header)}", number)
                 kind = cells[change_at] if change_at is not None else None
-                yield Row(number, cells[at], kind)
+                yield Row(number, cells[loc_at], kind)
         except csv.Error as error:
-            raise _damaged(path, f"broken CSV: {error}", number + 1) from None
+            raise _damaged(path, f"damaged CSV: {error}", number + 1) from None
 
 
 def _jsonl(path: Path, changes: bool) -> Iterator[Row]:
@@ -158,7 +162,7 @@ def _jsonl(path: Path, changes: bool) -> Iterator[Row]:
                 raise _damaged(path, "is not a JSON object", number)
             loc, change = _pick(path, list(value), changes)
             if not isinstance(value[loc], str):
-                raise _damaged(path, f"{loc} is not a text", number)
+                raise _damaged(path, f"{loc} is not a string", number)
             yield Row(number, value[loc], value[change] if change else None)
 
 
@@ -168,7 +172,7 @@ def _parquet(path: Path, changes: bool) -> Iterator[Row]:
 
     number = 0
     try:
-        with pq.ParquetFile(path, memory_map=False, pre_buffer=False, buffer_size=1 << 20) as file:
+        with pq.ParquetFile(path, memory_map=False, pre_buffer=False, buffer_size=_BUFFER) as file:
             loc, change = _pick(path, file.schema_arrow.names, changes)
             wanted = [loc, change] if change else [loc]
             for batch in file.iter_batches(batch_size=_BATCH, columns=wanted, use_threads=False):
@@ -177,7 +181,7 @@ def _parquet(path: Path, changes: bool) -> Iterator[Row]:
                 for url, kind in zip(urls, kinds, strict=True):
                     number += 1
                     if not isinstance(url, str):
-                        raise _damaged(path, f"{loc} is not a text", number)
+                        raise _damaged(path, f"{loc} is not a string", number)
                     yield Row(number, url, kind)
     except OSError as error:
         raise InputError(
@@ -187,4 +191,4 @@ def _parquet(path: Path, changes: bool) -> Iterator[Row]:
         ) from None
     except pa.ArrowException as error:
         first = (str(error).splitlines() or [""])[0]
-        raise _damaged(path, f"damaged Parquet: {first[:120]}", number + 1) from None
+        raise _damaged(path, f"damaged Parquet: {first[:_ERROR_QUOTE]}", number + 1) from None

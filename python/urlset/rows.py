@@ -9,9 +9,9 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Self
 
-from .. import _core
-from ..destination.outfile import must_be_local, replacing
-from ..errors import ConfigError, PublishError
+from . import _core
+from .errors import ConfigError, PublishError
+from .outfile import must_be_local, replacing
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -1,4 +1,4 @@
-"""Files that the user names for a report, a feed, rows: whole or not at all, and checked early."""
+"""Files that the user names for a report, a feed or rows: complete or absent, checked early."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from pathlib import Path
 from typing import BinaryIO
 from uuid import uuid4
 
-from ..errors import ConfigError
+from .errors import ConfigError
 
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
-#: what ``Path`` makes of an address: one slash
+#: a URI that was converted to a ``Path`` has one slash
 _URI_AS_PATH = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def must_be_local(name: str, target: str | os.PathLike[str]) -> None:
-    """A destination is a path; without this, ``s3://bucket/x`` would be a folder ``s3:``.
+    """Refuses a URI: as a path, ``s3://bucket/x`` would be a folder ``s3:``.
 
     Raises:
         ConfigError: ``config.{name}``.
@@ -30,8 +30,8 @@ def must_be_local(name: str, target: str | os.PathLike[str]) -> None:
     pattern = _URI if isinstance(target, str) else _URI_AS_PATH
     if pattern.match(text):
         raise ConfigError(
-            f"{name}: {text!r} is an address; only local paths can be written: write it to a folder"
-            " and copy that",
+            f"{name}: {text!r} is a URI; only local paths can be written: write to a folder and"
+            " copy it",
             code=f"config.{name}",
         )
 
@@ -39,12 +39,12 @@ def must_be_local(name: str, target: str | os.PathLike[str]) -> None:
 def check_writable(
     target: Path, *, will_exist: tuple[Path, ...] = (), replaced: bool = True
 ) -> None:
-    """Whether a file can be written, as far as that can be told without touching it.
+    """Checks that a file can be written, without touching it.
 
     Args:
-        will_exist: folders that are made before the file is.
-        replaced: it is written by :func:`replacing`, after missing folders were made; otherwise
-            as it is.
+        will_exist: folders that are created before the file is.
+        replaced: it is written by :func:`replacing`, after missing folders were created; otherwise
+            in place.
 
     Raises:
         OSError: it cannot.
@@ -67,7 +67,7 @@ def check_writable(
             folder = folder.parent
     if not folder.is_dir():
         raise _error(errno.ENOTDIR, folder)
-    # the only test that is true on every filesystem
+    # the only test that is correct on every filesystem
     probe = folder / f".urlset-{uuid4().hex}"
     try:
         os.close(os.open(probe, _NEW, 0o600))
@@ -82,17 +82,17 @@ def _is_read_only(target: Path) -> bool:
 
 @contextmanager
 def replacing(target: Path) -> Iterator[BinaryIO]:
-    """A file that takes the place of ``target`` when the block ends well; else nothing changes.
+    """A new file that replaces ``target`` if the block succeeds; otherwise nothing changes.
 
-    It is written beside it and synced. Of a link, the file that it leads to is replaced. A device
-    or a pipe is written to as it is, and so is the file that a standard stream was redirected to.
+    It is written beside ``target`` and fsynced. For a link, the file behind it is replaced. A
+    device or a pipe is written in place, and so is the file of a redirected standard stream.
 
     Raises:
         OSError: it cannot be written.
     """
     stream = _standard_stream(target)
     if stream is not None or is_special(target):
-        # through the stream itself: with >> it appends
+        # through the stream itself, which appends after >>
         with open(target if stream is None else os.dup(stream), "wb") as file:  # noqa: PTH123
             yield file
         return
@@ -102,7 +102,7 @@ def replacing(target: Path) -> Iterator[BinaryIO]:
         target = target.resolve()
     staged = target.with_name(f".urlset-{uuid4().hex}")
     try:
-        # the kernel applies the umask; asking for it would change it for all threads
+        # the kernel applies the umask; reading the umask would change it for all threads
         with os.fdopen(os.open(staged, _NEW, 0o666), "wb") as file:
             yield file
             file.flush()
@@ -125,8 +125,10 @@ def sync_folder(folder: Path) -> None:
 
 
 def is_special(target: Path) -> bool:
-    """Whether ``target`` is a device, a pipe, or the file of a standard stream: no other file may
-    take its place, as it might of ``/dev/stdout``."""
+    """Whether ``target`` is a device, a pipe, or the file of a standard stream.
+
+    Such a file, ``/dev/stdout`` for example, must not be replaced.
+    """
     try:
         mode = target.stat().st_mode
     except OSError:

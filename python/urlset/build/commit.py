@@ -1,0 +1,364 @@
+"""The commit of a job: guards, manifest, indexes, publication. Only this changes what is live."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from .. import _core
+from ..destination.interface import Publication
+from ..destination.manifest import IndexRecord, Manifest, ShardRecord, content_named
+from ..errors import DataError, PublishError, RejectLimitError
+from ..hosts import host_list
+from ..options import Options, parse_percent
+from ..report import (
+    IndexFile,
+    Report,
+    Shard,
+    Warning,
+    engine_warnings,
+    explain_site_path,
+    message_of,
+    skipped_warnings,
+    warnings_of,
+)
+from ..wording import count
+from .changes import deliver_feeds, stage_feed
+from .check import StagedFile, check_staged
+from .index import Sitemap, render_indexes
+from .names import check_files, splits_index
+from .part import COUNTS, Outcome, Part
+from .plan import Plan
+from .rejects import check_rejects, keep_rejects
+
+#: 29 of 100 are 29%, although 0.29 * 100 is less than 29 in floating point
+ROUNDING = 1e-12
+
+
+class Commit:
+    """Publishes the parts of a job, and fills in its report.
+
+    Args:
+        plan: of the job.
+        publication: open, with what the parts have staged.
+        report: receives everything that becomes known, also if the commit fails.
+    """
+
+    def __init__(self, plan: Plan, publication: Publication, report: Report) -> None:
+        self._plan, self._publication, self._report = plan, publication, report
+        self._options = plan.options
+        #: the shards of each value that has an index of its own, by stem and host
+        self._own: dict[tuple[str, str | None], list[Shard]] = {}
+        #: the shards of the shared index, with their hosts
+        self._shared: list[Shard] = []
+        self._hosts: dict[str, str] = {}
+        self._stems: set[str] = set()
+
+    def add(self, outcomes: Iterable[Outcome], *, failed: bool = False) -> None:
+        """Adds the outcomes of a part to the report."""
+        report = self._report
+        for table, outcome in zip(self._plan.sets, outcomes, strict=False):
+            for key in COUNTS:
+                setattr(report, key, getattr(report, key) + getattr(outcome, key))
+            _add_counts(report.rejects["by_code"], outcome.rejects_by_code)
+            notes = {warning.code: warning.count for warning in report.warnings}
+            _add_counts(notes, outcome.notes)
+            report.warnings = warnings_of(notes)
+            report.shards += outcome.shards
+            self._add_groups(outcome, has_index=not failed and splits_index(table.options))
+            for field, column in outcome.mapping:
+                report.mapping.setdefault(field, column)
+        explain_site_path(report, self._options.site)
+
+    def _add_groups(self, outcome: Outcome, *, has_index: bool) -> None:
+        start = 0
+        for group in outcome.groups:
+            shards = outcome.shards[start : start + group.shards]
+            start += group.shards
+            self._stems.add(group.stem)
+            if group.host is not None:
+                self._hosts.update((shard.path, group.host) for shard in shards)
+            if has_index:
+                self._own.setdefault((group.stem, group.host), []).extend(shards)
+            else:
+                self._shared += shards
+        self._shared += outcome.shards[start:]
+
+    def keep_rejects(self, names: Sequence[str], *, complete: bool) -> None:
+        """Puts the reject file where it belongs, also if the build failed.
+
+        Args:
+            complete: all sets were built, so the file must contain every rejected row; otherwise
+                it knows more than the report.
+        """
+        target = Path(self._options.rejects) if self._options.rejects is not None else None
+        kept = keep_rejects(names, target, self._publication)
+        report = self._report
+        if kept is None:
+            if complete:
+                check_rejects({}, report.rejects["by_code"])
+            return
+        path, counts = kept
+        report.rejects["path"] = str(path)
+        if complete:
+            check_rejects(counts, report.rejects["by_code"])
+        else:
+            report.rejects["by_code"] = counts
+            report.rejected = sum(counts.values())
+
+    def run(self, parts: Sequence[Part], skipped: list[str], started: float) -> None:
+        """Publishes the parts; their order is that of the sitemaps in the index.
+
+        Args:
+            skipped: files in the folders of inputs that are not data.
+            started: when the first part was begun, by :func:`time.monotonic`.
+
+        Raises:
+            DataError: a guard refuses the data; nothing was published.
+            PublishError: the output cannot be written.
+        """
+        report, publication = self._report, self._publication
+        former = publication.manifest()
+        for part in parts:
+            self.add(part.outcomes)
+        self.keep_rejects([name for part in parts for name in part.rejects], complete=True)
+        self._check_counts(parts)
+        self._check(former)
+        manifest = self._manifest(former)
+        changed = dict.fromkeys(shard.path for shard in report.shards if shard.changed)
+        manifest, indexes = self._stage_indexes(manifest)
+        report.warnings += engine_warnings(self._options, report)
+        report.warnings += skipped_warnings(skipped)
+        report.timings["build"] = round(time.monotonic() - started, 4)
+        if self._options.verify_staged:
+            self._verify(manifest, {*changed, *indexes})
+        if self._options.dry_run:
+            return
+        feeds = None
+        if self._options.changes is not None:
+            target = Path(self._options.changes)
+            feeds = stage_feed(publication, former, manifest, changed, target)
+        started = time.monotonic()
+        try:
+            publication.publish([*changed, *indexes], manifest, feeds)
+        finally:
+            report.published = publication.published
+        report.published = True
+        if publication.left:
+            report.warnings += warnings_of({"publish.left": publication.left})
+        if self._options.changes is not None:
+            self._deliver()
+        report.timings["publish"] = round(time.monotonic() - started, 4)
+
+    def _deliver(self) -> None:
+        """Delivers the change feeds, those of previous builds too."""
+        earlier = deliver_feeds(self._publication)
+        if earlier:
+            message = f"{message_of('changes.delivered')}: {', '.join(earlier)}"
+            self._report.warnings.append(Warning("changes.delivered", len(earlier), message))
+
+    def _check_counts(self, parts: Sequence[Part]) -> None:
+        """Every row has one outcome, over all parts."""
+        for part in parts:
+            if not all(outcome.is_balanced() for outcome in part.outcomes):
+                raise PublishError(
+                    f"part {part.id}: its rows do not add up to its URLs and rejects; nothing was"
+                    " published; please report this",
+                    code="internal.fates",
+                )
+        if len(parts) > 1 and len(self._stems) > self._options.max_groups:
+            raise DataError(
+                f"split by {self._options.split_by!r}: there are more than"
+                f" {self._options.max_groups:,} values (--max-groups); is it the right column?",
+                code="split.too_many",
+            )
+
+    def _check(self, former: Manifest | None) -> None:
+        """The conditions that the data must fulfil before anything is published."""
+        report, options = self._report, self._options
+        if _core.exceeds_rejects(json.dumps(options.core_json()), report.rejected, report.rows):
+            codes = ", ".join(f"{code} {n}" for code, n in report.rejects["by_code"].items())
+            raise RejectLimitError(
+                f"{report.rejected:,} of {count(report.rows, 'row')} rejected, more than"
+                f" {options.max_rejects} ({codes}); see {report.rejects['path']}; fix the data or"
+                " allow more (--max-rejects)",
+                code="rejects.limit",
+            )
+        if report.urls == 0:
+            why = "there are no rows" if report.rows == 0 else "no row is left to write"
+            raise DataError(
+                f"{why}: an empty sitemap is illegal, so nothing was published"
+                f" ({count(report.rows, 'row')}, {report.rejected:,} rejected,"
+                f" {report.filtered:,} filtered)",
+                code="rows.none",
+            )
+        live = former.urls if former is not None else 0
+        shrink = parse_percent("max_shrink", options.max_shrink)
+        if report.urls < live * (1 - shrink) * (1 - ROUNDING):
+            raise DataError(
+                f"{count(report.urls, 'URL')} instead of the {live:,} that are live, more than"
+                f" {options.max_shrink} fewer: is the input complete? (--max-shrink 100%"
+                " publishes all the same)",
+                code="publish.shrank",
+            )
+
+    def _manifest(self, former: Manifest | None) -> Manifest:
+        """The manifest of this build, without its indexes."""
+        options, plan = self._options, self._plan
+        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        before = {shard.path: shard for shard in former.shards} if former is not None else {}
+        # the same rows twice give one shard with a content name: the path is listed once
+        records = {
+            shard.path: self._record(shard, before.get(shard.path), now)
+            for shard in self._report.shards
+        }
+        return Manifest(
+            urlset=_core.__version__,
+            name=plan.name,
+            sets=plan.set_names,
+            site=options.site,
+            sitemap_url=options.folder_url(),
+            config=plan.fingerprint,
+            layout=options.layout,
+            hosts=_hosts(plan),
+            added=tuple(_core.address(url) for url in options.add_sitemap),
+            keeps_duplicates=any(table.options.duplicates == "keep" for table in plan.sets),
+            folder=self._publication.folder,
+            urls=self._report.urls,
+            shards=tuple(records.values()),
+            indexes=(),
+            retired=_retired(plan, former, set(records)),
+        )
+
+    def _record(self, shard: Shard, before: ShardRecord | None, now: str) -> ShardRecord:
+        stored = self._publication.stored(shard.path, staged=shard.changed)
+        if stored is None:
+            raise _vanished(shard.path)
+        if stored.size != shard.compressed_bytes:
+            raise PublishError(
+                f"{shard.path} has {count(stored.size, 'byte')} of {shard.compressed_bytes:,}"
+                " written; nothing was published; run the build again",
+                code="output.damaged",
+            )
+        is_kept = before is not None and before.digest == shard.digest
+        return ShardRecord(
+            path=shard.path,
+            urls=shard.urls,
+            bytes=shard.bytes,
+            compressed_bytes=shard.compressed_bytes,
+            digest=shard.digest,
+            lastmod=shard.lastmod,
+            changed_at=before.changed_at if before is not None and is_kept else now,
+            mtime_ns=stored.mtime_ns,
+            host=self._hosts.get(shard.path),
+        )
+
+    def _stage_indexes(self, manifest: Manifest) -> tuple[Manifest, list[str]]:
+        """Stages the indexes that are not live as they are.
+
+        Returns:
+            The manifest with all indexes; the staged ones, the first index last: it is the one
+            that crawlers ask for.
+        """
+        options, report = self._options, self._report
+        shards = [(shard.path, shard.digest) for shard in report.shards]
+        if not options.preset.index:  # the manifest is then what makes the build live
+            check_files(shards, [])
+            first = report.shards[0].path
+            report.url = address(options, first, self._hosts.get(first))
+            return manifest, []
+        records = {record.path: record for record in manifest.shards}
+        by_change = options.index_lastmod == "changed"
+        limit = min(options.max_sitemaps, options.preset.max_sitemaps)
+        indexes: list[tuple[str, str | None, list[Shard]]] = []
+        if self._shared or options.add_sitemap:
+            indexes.append((self._plan.name, None, self._shared))
+        indexes += [(stem, host, own) for (stem, host), own in self._own.items()]
+        staged: dict[str, str] = {}
+        named: list[IndexFile] = []
+        for stem, host, listed in indexes:
+            sitemaps = []
+            for path in dict.fromkeys(shard.path for shard in listed):
+                lastmod = records[path].changed_at if by_change else records[path].lastmod
+                sitemaps.append(Sitemap(address(options, path, host), lastmod))
+            if host is None and stem == self._plan.name:
+                sitemaps += [Sitemap(_core.address(url)) for url in options.add_sitemap]
+            for index, text in render_indexes(
+                stem, sitemaps, max_sitemaps=limit, max_bytes=options.preset.max_bytes
+            ):
+                named.append(replace(index, url=address(options, index.path, host)))
+                if not self._publication.is_live(index.path, text):
+                    staged[index.path] = text
+        report.indexes += named
+        check_files(shards, [index.path for index in named])
+        report.url = named[0].url
+        self._publication.stage(staged)
+        listing = tuple(IndexRecord(**asdict(index)) for index in named)
+        return replace(manifest, indexes=listing), list(staged)[::-1]
+
+    def _verify(self, manifest: Manifest, staged: set[str]) -> None:
+        """Checks the whole set, staged or live."""
+        started = time.monotonic()
+        files = []
+        listing = [(index.path, index.url, False) for index in manifest.indexes]
+        for shard in manifest.shards:
+            listing.append((shard.path, address(self._options, shard.path, shard.host), True))
+        for name, url, is_listed in listing:
+            path = self._publication.local(name, staged=name in staged)
+            if path is None:
+                raise _vanished(name)
+            files.append(StagedFile(path, name, url, is_listed))
+        check_staged(files, manifest)
+        self._report.timings["verify"] = round(time.monotonic() - started, 4)
+
+
+def _vanished(name: str) -> PublishError:
+    return PublishError(
+        f"{name} vanished while the build ran; run it again", code="publish.vanished"
+    )
+
+
+def address(options: Options, path: str, host: str | None) -> str:
+    """The URL of a file of the set; ``host`` is the host of its folder."""
+    base = options.folder_url()
+    if host is not None and "{host}" in base:
+        # the host serves OUT/HOST/
+        return base.replace("{host}", host) + path.partition("/")[2]
+    return base + path
+
+
+def _add_counts(total: dict[str, int], counts: Any) -> None:
+    for code, number in counts.items():
+        total[code] = total.get(code, 0) + number
+
+
+def _hosts(plan: Plan) -> tuple[str, ...] | None:
+    """The hosts that URLs may have besides that of the site; none for any host."""
+    hosts: set[str] = set()
+    for table in plan.sets:
+        if table.options.hosts == "any":
+            return ()
+        if table.options.hosts != "same":
+            own = urlsplit(table.options.site).netloc
+            hosts.update(host_list(f"{table.options.hosts},{own}") or ())
+    return tuple(sorted(hosts)) or None
+
+
+def _retired(plan: Plan, former: Manifest | None, new: set[str]) -> tuple[str, ...]:
+    """Shards of the previous generation that are kept for one more build.
+
+    Crawlers still have old indexes. Only shards with content names can be kept. A build that
+    changes nothing is not a generation.
+    """
+    if former is None or not (plan.options.layout == "stable" or plan.content_named):
+        return ()
+    old = {shard.path for shard in former.shards if content_named(shard.path)}
+    if old == new:
+        return tuple(sorted(former.retired))
+    return tuple(sorted(old - new))

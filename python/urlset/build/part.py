@@ -1,0 +1,153 @@
+"""What writing one part of a job returns: small, JSON-serialisable, the same on every machine."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from ..errors import ConfigError
+from ..report import Shard
+
+#: the outcomes of rows that a report and a part count
+COUNTS = ("rows", "urls", "rejected", "filtered", "duplicates", "expanded")
+#: the name of a shard that the core numbered
+_NUMBERED = re.compile(r"(?P<stem>.+)-[0-9]{5,}(?P<suffix>\.(?:xml|txt)(?:\.gz)?)", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """The shards of one value of ``split_by``.
+
+    Attributes:
+        stem: the first part of the names of its files.
+        host: the host of its URLs, in a set that is split by host.
+        shards: the number of its shards, which follow each other.
+    """
+
+    stem: str
+    host: str | None
+    shards: int
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of the rows of one set.
+
+    Attributes:
+        rows: the number of rows read; ``expanded`` is the number of URLs beyond the first of a row.
+        rejects_by_code: the number of rejected rows by code.
+        notes: the number of warnings by code.
+        shards: in the order of the rows.
+        groups: the values of ``split_by``; their shards come first.
+        mapping: the column of each field.
+    """
+
+    rows: int
+    urls: int
+    rejected: int
+    filtered: int
+    duplicates: int
+    expanded: int
+    rejects_by_code: Mapping[str, int]
+    notes: Mapping[str, int]
+    shards: tuple[Shard, ...]
+    groups: tuple[Group, ...]
+    mapping: tuple[tuple[str, str], ...]
+
+    @classmethod
+    def of_core(cls, outcome: Mapping[str, Any]) -> Outcome:
+        """The outcome that the core returned."""
+        return cls(
+            **{key: outcome[key] for key in COUNTS},
+            rejects_by_code=outcome["rejects_by_code"],
+            notes=outcome["notes"],
+            shards=tuple(Shard(**shard) for shard in outcome["shards"]),
+            groups=tuple(Group(**group) for group in outcome["sets"]),
+            mapping=tuple((chosen["field"], chosen["from"]) for chosen in outcome["mapping"]),
+        )
+
+    @classmethod
+    def unfinished(cls, rows: int) -> Outcome:
+        """The outcome of a failed build, of which only the number of rows is known."""
+        return cls(rows, 0, 0, 0, 0, 0, {}, {}, (), (), ())
+
+    def named(self, names: Mapping[str, str]) -> Outcome:
+        """The same outcome with other names of shards."""
+        shards = (replace(shard, path=names.get(shard.path, shard.path)) for shard in self.shards)
+        return replace(self, shards=tuple(shards))
+
+    def is_balanced(self) -> bool:
+        """Whether every row has one outcome and every URL is in a shard."""
+        after = self.urls + self.rejected + self.filtered + self.duplicates
+        return self.rows + self.expanded == after and self.urls == sum(s.urls for s in self.shards)
+
+
+def content_name(shard: Shard) -> str:
+    """The name of a shard in a job with several parts, where no task knows its number."""
+    match = _NUMBERED.fullmatch(shard.path)
+    if match is None:
+        return shard.path  # the stable layout has content names
+    half = len(shard.digest) // 2
+    return f"{match['stem']}-{shard.digest[:half]}-{shard.digest[half:]}{match['suffix']}"
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of a job that was written, but is not live. :meth:`urlset.Job.commit` takes it.
+
+    Attributes:
+        job: the id of its job.
+        id: of this part; a part that is written again has another id.
+        outcomes: by set, what became of the rows.
+        rejects: the names of the reject files.
+    """
+
+    job: str
+    id: str
+    outcomes: tuple[Outcome, ...]
+    rejects: tuple[str, ...]
+
+    @property
+    def rows(self) -> int:
+        """The number of rows read."""
+        return sum(outcome.rows for outcome in self.outcomes)
+
+    @property
+    def urls(self) -> int:
+        """The number of URLs written."""
+        return sum(outcome.urls for outcome in self.outcomes)
+
+    def to_json(self) -> str:
+        """The part as JSON."""
+        return json.dumps(asdict(self), separators=(",", ":"))
+
+    @classmethod
+    def from_json(cls, text: str) -> Part:
+        """The part that :meth:`to_json` wrote.
+
+        Raises:
+            ConfigError: ``job.part``: it is not one.
+        """
+        try:
+            content = json.loads(text)
+            outcomes = tuple(map(_outcome, content["outcomes"]))
+            part = cls(content["job"], content["id"], outcomes, tuple(content["rejects"]))
+            if not all(isinstance(name, str) for name in (part.job, part.id, *part.rejects)):
+                raise TypeError("part")
+        except (ValueError, KeyError, TypeError, AttributeError):
+            raise ConfigError("this is not a part of a job", code="job.part") from None
+        return part
+
+
+def _outcome(content: dict[str, Any]) -> Outcome:
+    return Outcome(
+        **{
+            **content,
+            "shards": tuple(Shard(**shard) for shard in content["shards"]),
+            "groups": tuple(Group(**group) for group in content["groups"]),
+            "mapping": tuple((field, column) for field, column in content["mapping"]),
+        }
+    )

@@ -1,0 +1,247 @@
+"""What a job will do: options checked, destination named, live set known. It can be pickled."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import NoneType
+from typing import Any
+
+from .. import _core
+from ..destination import open_destination
+from ..destination.interface import Destination, Publication
+from ..destination.manifest import Manifest
+from ..destination.objects import ABSENT
+from ..destination.state import DEFAULT_NAME, check_state_name
+from ..errors import ConfigError, PublishError
+from ..option_table import options_of, replaced
+from ..options import Options
+from ..outfile import check_writable, must_be_local
+from ..toml import SetTable, load, make_sets
+from .source import must_not_be_read
+
+#: options that change no byte of the output
+NO_BYTES = frozenset({
+    "out", "state", "threads", "rejects", "max_rejects", "max_shrink", "dry_run", "changes",
+    "verify_staged",
+})  # fmt: skip
+#: options that name a file that a build writes besides the set
+TARGETS = ("changes", "rejects")
+
+
+@dataclass(frozen=True, slots=True)
+class LiveShard:
+    """A live shard that a build need not write again if it has the same bytes."""
+
+    digest: str
+    compressed_bytes: int
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a job will do.
+
+    Attributes:
+        sets: what is built; one, or the ``[[set]]`` tables.
+        has_tables: the sets are ``[[set]]`` tables.
+        destination: where the job publishes.
+        settings: the configuration of the core for each set, fixed here so that every part of a
+            job has the same clock.
+        job: the id of a job with several parts; None for a build in one process.
+        version: the version of the live manifest.
+        live: the live shards that need not be written again, by path.
+        notes: what was found while the live set was read, by warning code.
+    """
+
+    sets: tuple[SetTable, ...]
+    has_tables: bool
+    destination: Destination
+    settings: tuple[dict[str, Any], ...]
+    job: str | None = None
+    version: str = ABSENT
+    live: Mapping[str, LiveShard] = field(default_factory=dict)
+    notes: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def options(self) -> Options:
+        """The options of the whole build."""
+        return self.sets[0].options
+
+    @property
+    def name(self) -> str:
+        """The name of the state, and the stem of the index over all sets."""
+        return self.options.name if len(self.sets) == 1 else index_of_sets(self.sets)
+
+    @property
+    def set_names(self) -> tuple[str, ...]:
+        """The names of the ``[[set]]`` tables."""
+        return tuple(table.options.name for table in self.sets) if self.has_tables else ()
+
+    @property
+    def content_named(self) -> bool:
+        """Whether shards get content names in every layout."""
+        return self.job is not None or self.destination.content_named
+
+    @property
+    def fingerprint(self) -> str:
+        """A digest of the options that change output bytes."""
+        return _fingerprint(self.sets)
+
+    def publication(self) -> AbstractContextManager[Publication]:
+        """The publication of this job, a context manager that locks."""
+        return self.destination.publication(self.name, self.set_names, job=self.job)
+
+    def with_live(self, publication: Publication) -> Plan:
+        """The plan with what is live now."""
+        manifest = publication.manifest()
+        live, notes = _live(manifest, publication, self.fingerprint)
+        return replace(self, version=publication.version, live=live, notes=notes)
+
+    def check_targets(self, publication: Publication) -> None:
+        """Checks that no other file that the build writes replaces one of the live set or state.
+
+        Raises:
+            ConfigError: ``config.{option}``.
+        """
+        manifest = publication.manifest()
+        for option in TARGETS:
+            target = getattr(self.options, option)
+            files = manifest.files() if manifest is not None else ()
+            if target is not None and publication.owns(Path(target), files):
+                raise ConfigError(
+                    f"{option}: {os.fspath(target)!r} is a file of the set or of its state; write"
+                    " it elsewhere",
+                    code=f"config.{option}",
+                )
+
+
+def make_plan(
+    sources: Sequence[Any],
+    given: Mapping[str, Any],
+    config: str | os.PathLike[str] | None,
+    written: Mapping[str, Path],
+) -> Plan:
+    """Reads and checks the options.
+
+    Args:
+        sources: the inputs of the build; without any, those of ``config``.
+        given: the options; they override those of ``config``.
+        config: the path of a ``urlset.toml``.
+        written: by option, the files that the caller writes: none may be an input.
+
+    Raises:
+        ConfigError: an option is wrong, or a file would replace another one.
+    """
+    options = Options()
+    data: dict[str, Any] = {}
+    tables: list[dict[str, Any]] = []
+    inputs: tuple[str, ...] = ()
+    where = "urlset.build"
+    if config is not None:
+        data, tables, inputs = load(Path(config))
+        where = os.fspath(config)
+    # before all other checks, since the caller writes these files also if one of them fails
+    read = [*sources, *inputs, *(one for table in tables for one in table["input"])]
+    for name, target in written.items():
+        must_be_local(name, target)
+        must_not_be_read(name, target, read)
+        out, state = (given.get(key) or data.get(key) for key in ("out", "state"))
+        if isinstance(out, (str, os.PathLike)) and isinstance(state, (str, os.PathLike, NoneType)):
+            _must_not_be_of_a_set(name, target, open_destination(out, state))
+    if data:
+        options = replaced(options, data, where=where)
+    given = {key: value for key, value in given.items() if value is not None}
+    options = replaced(options, given, where="options").checked()
+    has_tables = bool(tables) and not sources
+    if has_tables:
+        sets = tuple(make_sets(options, tables, where=where))
+        for table in sets:
+            table.options.checked()
+    else:
+        sets = (SetTable(tuple(sources) or inputs, options),)
+    destination = open_destination(sets[0].options.out, sets[0].options.state)
+    settings = tuple(table.options.core_json() for table in sets)
+    plan = Plan(sets, has_tables, destination, settings)
+    check_state_name(plan.name)
+    for key in TARGETS:
+        target = getattr(plan.options, key)
+        if target is not None:
+            must_not_be_read(key, Path(target), [one for table in sets for one in table.input])
+    _check_writable(plan, written)
+    return plan
+
+
+def _must_not_be_of_a_set(option: str, target: Path, destination: Destination) -> None:
+    """This is checked before any state is read, and also for the sets of other names."""
+    if destination.reserves(target):
+        raise ConfigError(
+            f"{option}: {os.fspath(target)!r} has the name of a sitemap or of a file of the state;"
+            " write it elsewhere",
+            code=f"config.{option}",
+        )
+
+
+def _check_writable(plan: Plan, written: Mapping[str, Path]) -> None:
+    """Finds files that cannot be written before hours are spent on the build."""
+    targets = {name: getattr(plan.options, name) for name in TARGETS}
+    for name, target in (*written.items(), *targets.items()):
+        if target is None:
+            continue
+        try:
+            check_writable(
+                Path(target),
+                will_exist=plan.destination.local_folders(),
+                replaced=name in targets,
+            )
+        except OSError as error:
+            raise PublishError(
+                f"{name}: {error.filename or target}: {error.strerror}; nothing was read, and the"
+                " previous set is still live",
+                code=f"output.{name}",
+            ) from None
+
+
+def _live(
+    manifest: Manifest | None, publication: Publication, config: str
+) -> tuple[dict[str, LiveShard], dict[str, int]]:
+    """The live shards that the build need not write again, and what was found, by code.
+
+    Under another configuration (another compression level, for example) or another urlset every
+    shard is written again, and so is a shard that was edited by hand.
+    """
+    if manifest is None:
+        return {}, {}
+    if (manifest.config, manifest.urlset) != (config, _core.__version__):
+        return {}, {"manifest.config": 1}
+    live = {
+        shard.path: LiveShard(shard.digest, shard.compressed_bytes)
+        for shard in manifest.shards
+        if publication.is_untouched(shard)
+    }
+    edited = len(manifest.shards) - len(live)
+    return live, {"manifest.edited": edited} if edited else {}
+
+
+def index_of_sets(sets: Sequence[SetTable]) -> str:
+    """The stem of the index over several sets: ``sitemap``, unless a set has this name."""
+    names = {table.options.name for table in sets}
+    name = DEFAULT_NAME
+    while name in names:
+        name += "-all"
+    return name
+
+
+def _fingerprint(sets: Sequence[SetTable]) -> str:
+    texts = []
+    for table in sets:
+        values = {
+            one.name: getattr(table.options, one.name)
+            for one in options_of(Options)
+            if one.name not in NO_BYTES
+        }
+        texts.append(json.dumps(values, sort_keys=True, default=str))
+    return _core.digest("\n".join(texts))

@@ -1,0 +1,130 @@
+"""Writing one part of a job: inputs through the core to staged shards."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import asdict, replace
+from itertools import chain
+from pathlib import Path
+from uuid import uuid4
+
+from .. import _core
+from ..destination.interface import Staging
+from ..errors import Error
+from ..report import Shard
+from .gzip import encoder
+from .names import taken_by, taken_stems
+from .part import Outcome, Part, content_name
+from .plan import LiveShard, Plan, index_of_sets
+from .source import Input
+
+#: called about ten times a second while rows are read
+OnProgress = Callable[["_core.Progress", list[Input]], None]
+
+#: the number of rejected rows is checked at commit, over all parts
+ANY_REJECTS = {"share": 1.0}
+
+
+class Writer:
+    """Writes one part of a job.
+
+    Attributes:
+        outcomes: of the sets that were written so far; of a failed set, what is known.
+        rejects: the reject files.
+    """
+
+    def __init__(self, plan: Plan, staging: Staging) -> None:
+        self.outcomes: list[Outcome] = []
+        self.rejects: list[Path] = []
+        self._plan, self._staging = plan, staging
+        self._seen = _core.Seen()
+        # stems that the values of another set cannot have
+        self._taken = taken_stems([table.options for table in plan.sets], index_of_sets(plan.sets))
+
+    def write(self, inputs: Sequence[list[Input]], on_progress: OnProgress | None = None) -> Part:
+        """Writes the shards of all sets.
+
+        Args:
+            inputs: of each set; closed as soon as they were read.
+
+        Raises:
+            Error: what the core, or closing an input, raises.
+        """
+        for number, inputs_of_set in enumerate(inputs):
+            self._write_set(number, inputs_of_set, on_progress)
+        names: dict[str, str] = {}
+        if self._plan.content_named:
+            for number, outcome in enumerate(self.outcomes):
+                self.outcomes[number] = self._with_content_names(outcome, names)
+        rejects = [path for path in self.rejects if path.exists()]
+        kept = self._staging.complete(names, rejects)
+        return Part(self._plan.job or "", uuid4().hex, tuple(self.outcomes), tuple(kept))
+
+    def _write_set(
+        self, number: int, inputs_of_set: list[Input], on_progress: OnProgress | None
+    ) -> None:
+        plan, staging = self._plan, self._staging
+        options = plan.sets[number].options
+        progress = _core.Progress()
+        tick = (lambda: on_progress(progress, inputs_of_set)) if on_progress is not None else None
+        rejects = staging.scratch / f"rejects-{number}.new"
+        self.rejects.append(rejects)
+        settings = plan.settings[number] | {"taken": self._taken}
+        if plan.job is not None and "share" in settings["max_rejects"]:
+            settings["max_rejects"] = ANY_REJECTS
+        try:
+            # the only call of the core that builds; the destination decides where it writes
+            text = _core.build(
+                json.dumps(settings),
+                [(one.name, one.format, one.handle, one.gaps) for one in inputs_of_set],
+                staging.sink(),
+                rejects,
+                progress,
+                self._seen,
+                encoder=encoder(options.level) if options.gzip else None,
+                live=json.dumps({path: asdict(shard) for path, shard in plan.live.items()}),
+                tick=tick,
+            )
+        except Error as error:
+            outcome = getattr(error, "outcome", None)
+            if outcome is not None:  # the rejected rows, if they were too many
+                self.outcomes.append(Outcome.of_core(json.loads(outcome)))
+            else:
+                self.outcomes.append(Outcome.unfinished(progress.rows))
+            raise
+        finally:
+            while inputs_of_set:
+                inputs_of_set.pop(0).close()
+        outcome = Outcome.of_core(json.loads(text))
+        self._taken += taken_by(group.stem for group in outcome.groups)
+        self.outcomes.append(outcome)
+
+    def _with_content_names(self, outcome: Outcome, names: dict[str, str]) -> Outcome:
+        """The outcome with content names.
+
+        Args:
+            names: receives the shards to keep, with their final names; not those that are live.
+        """
+        shards = []
+        for shard in outcome.shards:
+            named = replace(shard, path=content_name(shard))
+            live = self._plan.live.get(named.path)
+            if live is not None and live.digest == named.digest:
+                named = _as_live(named, live)
+            elif shard.changed:
+                names[shard.path] = named.path
+            shards.append(named)
+        return replace(outcome, shards=tuple(shards))
+
+
+def _as_live(shard: Shard, live: LiveShard) -> Shard:
+    return replace(shard, changed=False, compressed_bytes=live.compressed_bytes)
+
+
+def close_all(inputs: Iterable[list[Input]]) -> None:
+    """Closes the inputs that were not read; the first error is the one that matters."""
+    for one in chain.from_iterable(inputs):
+        with suppress(Error):
+            one.close()

@@ -1,0 +1,343 @@
+"""An open folder below which no symbolic link is followed.
+
+An attacker may have planted anything in an output or state folder. Every step below it starts at an
+open descriptor and uses ``O_NOFOLLOW``. A name that is replaced meanwhile leads nowhere else.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path, PurePosixPath
+from typing import Self
+from uuid import uuid4
+
+from ..errors import ConflictError, PublishError
+from .objects import ABSENT, Object
+
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+#: O_NONBLOCK: opening a FIFO does not wait for its other end; it is refused afterwards
+_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+class Directory:
+    """An open folder: the objects of a folder destination, with renames and fsync.
+
+    Paths are relative to it, with ``/`` between their parts.
+    """
+
+    def __init__(self, descriptor: int, path: Path) -> None:
+        self.descriptor = descriptor
+        #: where it was found, for messages and for calls that take paths only
+        self.path = path
+
+    @classmethod
+    def open(cls, path: Path) -> Directory:
+        """Opens a folder that the user named: links on the way to it are followed."""
+        return cls(os.open(path, _FOLDER), path)
+
+    def close(self) -> None:
+        """Closes the descriptor."""
+        if self.descriptor >= 0:
+            os.close(self.descriptor)
+            self.descriptor = -1
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def sub(self, name: str, *, make: bool = False) -> Directory:
+        """Opens a folder in this one.
+
+        Args:
+            make: create it if it is missing.
+
+        Raises:
+            PublishError: ``output.link``: it is a symbolic link.
+            OSError: it is missing, not a folder, or cannot be opened.
+        """
+        place = self.path / name
+        with _named(place):
+            return Directory(_step(self.descriptor, name, place, make), place)
+
+    def reopened(self) -> int:
+        """Another descriptor of this folder, with locks of its own."""
+        return os.open(".", _FOLDER, dir_fd=self.descriptor)
+
+    @contextmanager
+    def parent(self, path: str, *, make: bool = False) -> Iterator[tuple[int, str]]:
+        """A descriptor of the folder that contains ``path``, and the last part of ``path``.
+
+        Args:
+            make: create missing folders.
+
+        Raises:
+            PublishError: ``publish.path``: it leads out; ``output.link``: a part is a link.
+        """
+        *folders, name = parts_of(path, self.path)
+        descriptor, place = self.descriptor, self.path
+        try:
+            with _named(self.path / path):
+                for folder in folders:
+                    place = place / folder
+                    below = _step(descriptor, folder, place, make)
+                    if descriptor != self.descriptor:
+                        os.close(descriptor)
+                    descriptor = below
+                yield descriptor, name
+        finally:
+            if descriptor != self.descriptor:
+                os.close(descriptor)
+
+    def stat(self, path: str) -> os.stat_result | None:
+        """The status of a file, a link not followed; None if there is none."""
+        try:
+            with self.parent(path) as (descriptor, name):
+                return os.stat(name, dir_fd=descriptor, follow_symlinks=False)
+        except FileNotFoundError:
+            return None
+
+    def is_file(self, path: str) -> bool:
+        """Whether there is a regular file, reached without a link."""
+        try:
+            found = self.stat(path)
+        except (OSError, PublishError):
+            return False
+        return found is not None and stat.S_ISREG(found.st_mode)
+
+    def open_file(self, path: str) -> int:
+        """Opens a regular file for reading, and returns its descriptor.
+
+        Raises:
+            PublishError: ``output.link``.
+            OSError: it is missing, cannot be read, or is not a regular file (EINVAL).
+        """
+        with self.parent(path) as (descriptor, name):
+            try:
+                file = os.open(name, _READ, dir_fd=descriptor)
+            except OSError as error:
+                if error.errno == errno.ELOOP:
+                    raise link_error(self.path / path) from None
+                raise
+            if not stat.S_ISREG(os.fstat(file).st_mode):
+                os.close(file)
+                raise OSError(errno.EINVAL, "is no regular file")
+            return file
+
+    def read(self, path: str, limit: int) -> Object | None:
+        """The first ``limit`` bytes of a regular file; None if there is none.
+
+        Raises:
+            PublishError, OSError: as :meth:`open_file`.
+        """
+        try:
+            descriptor = self.open_file(path)
+        except FileNotFoundError:
+            return None
+        with os.fdopen(descriptor, "rb") as file:
+            found = os.fstat(descriptor)
+            # read() allocates what it is asked for before it reads
+            return Object(file.read(min(limit, found.st_size)), _version(found))
+
+    def write(self, path: str, data: bytes, *, only_if: str | None = None) -> None:
+        """Writes a file with the usual mode (0666 less the umask) and waits for the disk.
+
+        A new file is written beside ``path`` and renamed. Nothing is written through a link.
+        Conditions are exact only while this process has the lock of the state. The name is on
+        the disk after :meth:`sync`.
+
+        Raises:
+            ConflictError: ``publish.conflict``.
+        """
+        if only_if is not None:
+            found = self.stat(path)
+            if (ABSENT if found is None else _version(found)) != only_if:
+                raise ConflictError(
+                    f"{self.path / path}: was changed by another build", code="publish.conflict"
+                )
+        with self.parent(path, make=True) as (descriptor, name):
+            beside = f"{name}.new"
+            try:
+                file = os.open(beside, _NEW, 0o666, dir_fd=descriptor)
+            except FileExistsError:
+                _remove(descriptor, beside)
+                file = os.open(beside, _NEW, 0o666, dir_fd=descriptor)
+            with os.fdopen(file, "wb") as stream:
+                stream.write(data)
+                stream.flush()
+                os.fsync(file)
+            os.replace(beside, name, src_dir_fd=descriptor, dst_dir_fd=descriptor)
+
+    def move(self, path: str, to: Directory, target: str) -> None:
+        """Renames ``path`` to ``target`` in another folder of the same filesystem.
+
+        Raises:
+            FileNotFoundError: ``path`` or the folder of ``target`` does not exist.
+        """
+        with self.parent(path) as (source, name), to.parent(target) as (other, last):
+            os.replace(name, last, src_dir_fd=source, dst_dir_fd=other)
+
+    def delete(self, path: str) -> None:
+        """Removes a file or a link; it is not an error if there is none."""
+        with suppress(FileNotFoundError), self.parent(path) as (descriptor, name):
+            os.unlink(name, dir_fd=descriptor)
+
+    def rmdir(self, path: str) -> None:
+        """Removes an empty folder."""
+        with self.parent(path) as (descriptor, name):
+            os.rmdir(name, dir_fd=descriptor)
+
+    def clear(self, path: str) -> None:
+        """Removes a file, a link, or a folder with its content."""
+        with suppress(FileNotFoundError), self.parent(path) as (descriptor, name):
+            _remove(descriptor, name)
+
+    def list(self, prefix: str = "") -> Iterator[str]:
+        """The names in the folder that begin with ``prefix``, sorted."""
+        with _named(self.path):
+            names = sorted(_names(self.descriptor))
+        return (name for name in names if name.startswith(prefix))
+
+    def make(self, path: str) -> None:
+        """Creates the folders of ``path``."""
+        with self.parent(path, make=True):
+            pass
+
+    def sync(self, path: str | None = None) -> None:
+        """Waits until the names in this folder, or in the folder of ``path``, are on the disk."""
+        if path is None:
+            with _named(self.path):
+                os.fsync(self.descriptor)
+            return
+        with self.parent(path) as (descriptor, _):
+            os.fsync(descriptor)
+
+
+def parts_of(path: str, folder: Path) -> tuple[str, ...]:
+    """The parts of a path that comes from a journal or a manifest.
+
+    Raises:
+        PublishError: ``publish.path``: it leads out of the folder.
+    """
+    parts = PurePosixPath(path).parts
+    if not parts or path.startswith("/") or ".." in parts or "\0" in path:
+        raise PublishError(f"{path!r} leads out of {folder}", code="publish.path")
+    return parts
+
+
+def folder_of(path: str) -> str:
+    """The folder of a path, ``""`` for the output folder itself."""
+    return path.rpartition("/")[0]
+
+
+def inside(folder: Path, path: str) -> Path:
+    """``path`` in ``folder`` by name, for calls that take no descriptor."""
+    return folder.joinpath(*parts_of(path, folder))
+
+
+def _version(found: os.stat_result) -> str:
+    """Differs for every file that replaces another one: writes are renames of new files."""
+    return f"{found.st_ino}-{found.st_mtime_ns}-{found.st_size}"
+
+
+def _names(descriptor: int) -> list[str]:
+    return os.listdir(descriptor)
+
+
+def _step(descriptor: int, name: str, place: Path, make: bool) -> int:
+    """Opens the folder ``name`` without following a link; creates it first if ``make``."""
+    try:
+        return os.open(name, _FOLDER | os.O_NOFOLLOW, dir_fd=descriptor)
+    except FileNotFoundError:
+        if not make:
+            raise
+        with suppress(FileExistsError):
+            os.mkdir(name, dir_fd=descriptor)
+        return _step(descriptor, name, place, False)
+    except OSError as error:
+        # for a link, Linux reports ENOTDIR, other systems ELOOP
+        if error.errno in (errno.ENOTDIR, errno.ELOOP) and _is_a_link(descriptor, name):
+            raise link_error(place) from None
+        raise
+
+
+def _is_a_link(descriptor: int, name: str) -> bool:
+    try:
+        return stat.S_ISLNK(os.stat(name, dir_fd=descriptor, follow_symlinks=False).st_mode)
+    except OSError:
+        return False
+
+
+def link_error(place: Path) -> PublishError:
+    """The error for a link."""
+    return PublishError(
+        f"{place}: is a symbolic link; urlset follows none below the output and state folders;"
+        " remove it, or choose another folder with --out or --state",
+        code="output.link",
+    )
+
+
+def _remove(descriptor: int, name: str) -> None:
+    """Removes a file, a link, or a folder with its content, at any depth."""
+    if _unlinked(descriptor, name):
+        return
+    top = os.open(name, _FOLDER | os.O_NOFOLLOW, dir_fd=descriptor)
+    try:
+        waiting = _names(top)
+        while waiting:
+            child = waiting.pop()
+            if _unlinked(top, child):
+                continue
+            below = os.open(child, _FOLDER | os.O_NOFOLLOW, dir_fd=top)
+            try:
+                for deeper in _names(below):
+                    if not _unlinked(below, deeper):
+                        # moved up, so that neither descriptors nor the stack grow with the depth
+                        waiting.append(f".{uuid4().hex}")
+                        os.rename(deeper, waiting[-1], src_dir_fd=below, dst_dir_fd=top)
+            finally:
+                os.close(below)
+            os.rmdir(child, dir_fd=top)
+    finally:
+        os.close(top)
+    os.rmdir(name, dir_fd=descriptor)
+
+
+def _unlinked(descriptor: int, name: str) -> bool:
+    """Removes a file or a link; returns False for a folder.
+
+    Raises:
+        OSError: it cannot be removed.
+    """
+    try:
+        os.unlink(name, dir_fd=descriptor)
+    except FileNotFoundError:
+        return True
+    except OSError as error:
+        # for a folder, Linux reports EISDIR, other systems EPERM
+        if error.errno not in (errno.EISDIR, errno.EPERM):
+            raise
+        found = os.stat(name, dir_fd=descriptor, follow_symlinks=False)
+        if not stat.S_ISDIR(found.st_mode):
+            raise
+        return False
+    return True
+
+
+@contextmanager
+def _named(place: Path) -> Iterator[None]:
+    """Puts the whole path into an OSError: calls with a descriptor report only the last part."""
+    try:
+        yield
+    except OSError as error:
+        # the filename is a number if the call took a descriptor
+        if "/" not in str(error.filename or ""):
+            error.filename = os.fspath(place)
+            error.filename2 = None
+        raise

@@ -1,0 +1,190 @@
+"""What a job needs from the place where its set is published.
+
+A destination reads, writes, lists and deletes small objects, and it publishes a set. The job calls
+only these interfaces, so that a folder and an object store are the same to it. The protocol of a
+publication is the same for both: stage the shards, then the manifest, the index last.
+
+An object store implements it as follows. Shards have content names (``content_named``) and are
+written at once, only if absent; staging is the final place. ``publish`` writes the manifest under a
+name that is derived from the index, then replaces the index only if its version is the one that was
+read. What a lost race leaves behind is not listed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Protocol
+
+from .manifest import Feed, Manifest, ShardRecord
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """What is known of a stored file without reading it: its size in bytes, its time."""
+
+    size: int
+    mtime_ns: int
+
+
+class Staging(Protocol):
+    """Where one part of a job is written. Nothing in it is live."""
+
+    @property
+    def scratch(self) -> Path:
+        """A local folder for temporary files of this process."""
+
+    def sink(self) -> Path:
+        """What the core writes shards to: the path of a folder that exists."""
+
+    def complete(self, names: Mapping[str, str], rejects: Sequence[Path]) -> list[str]:
+        """Ends a part.
+
+        Args:
+            names: the staged shards that the part keeps, each with its final name.
+            rejects: the local reject files of the part.
+
+        Returns:
+            The names of the reject files, for :meth:`Publication.reject_file`.
+        """
+
+
+class Publication(Staging, Protocol):
+    """The exclusive right to change what is live."""
+
+    @property
+    def notes(self) -> Mapping[str, int]:
+        """The number of repairs at the start, by warning code."""
+
+    @property
+    def left(self) -> int:
+        """Files in the place of old sitemaps that urlset did not make, and left."""
+
+    @property
+    def published(self) -> bool:
+        """Whether the new set is live."""
+
+    @property
+    def feeds(self) -> Sequence[Feed]:
+        """The change feeds that wait for delivery."""
+
+    @property
+    def waited(self) -> Collection[str]:
+        """The pending names of those that previous builds left."""
+
+    @property
+    def folder(self) -> str:
+        """The destination as the manifest names it, so that one state serves one destination."""
+
+    @property
+    def version(self) -> str:
+        """The version of what is live; :data:`ABSENT` before the first build."""
+
+    def manifest(self) -> Manifest | None:
+        """The manifest of what is live; None before the first build."""
+
+    def begin_parts(self, job: str) -> None:
+        """Prepares the staging of a job with several parts."""
+
+    def is_untouched(self, record: ShardRecord) -> bool:
+        """Whether a live shard is as its build left it."""
+
+    def owns(self, target: Path, files: Iterable[str]) -> bool:
+        """Whether a local path is one of these files of the set, or of its state."""
+
+    def is_live(self, path: str, text: str) -> bool:
+        """Whether a small file is live with exactly this content."""
+
+    def stored(self, path: str, *, staged: bool) -> Stored | None:
+        """A staged or live shard; None if there is none."""
+
+    def local(self, path: str, *, staged: bool) -> Path | None:
+        """A staged or live file as a local one, for reading; None if there is none."""
+
+    def stage(self, files: Mapping[str, str]) -> None:
+        """Stages small files, text by path."""
+
+    def publish(
+        self, moves: Sequence[str], manifest: Manifest, feeds: Sequence[Feed] | None = None
+    ) -> None:
+        """Makes the staged files live, in this order: the indexes last.
+
+        Args:
+            moves: the paths of the staged files.
+            manifest: of the new set; files of the previous one that it does not list are removed.
+            feeds: the change feeds to deliver afterwards; None leaves those that wait.
+        """
+
+    def is_pending(self) -> bool:
+        """Whether the next build completes this publication."""
+
+    def writing(self, place: Path) -> AbstractContextManager[None]:
+        """Converts an OSError into a PublishError that reports what is live and what to do."""
+
+    def reject_file(self, name: str) -> Path | None:
+        """A reject file of a part, as a local file that may be changed; None if it is gone."""
+
+    def rejects_target(self) -> Path:
+        """Where the reject file goes if the user names no path."""
+
+    def remove_rejects(self, *, only_special: bool = False) -> None:
+        """Removes the reject file of a previous build, or only a link or pipe in its place."""
+
+    def put_feed(self, pending: str, file: Path) -> None:
+        """Moves a local file to the feeds that wait, durably."""
+
+    def open_feed(self, pending: str) -> IO[bytes] | None:
+        """A feed that waits; None if it was delivered."""
+
+    def drop_feed(self, pending: str) -> None:
+        """Removes a feed that was delivered."""
+
+    def keep_feeds(self, feeds: Sequence[Feed]) -> None:
+        """Records which feeds still have to be delivered."""
+
+    def feed_place(self, pending: str) -> str:
+        """Where a feed waits, for messages."""
+
+
+class Destination(Protocol):
+    """Where a set is published. It can be pickled, and creating it touches nothing."""
+
+    @property
+    def content_named(self) -> bool:
+        """Whether every shard needs a content name, also in a job with one part."""
+
+    def absolute(self) -> Destination:
+        """The same destination for processes with another working directory."""
+
+    def publication(
+        self, name: str, sets: Sequence[str] = (), *, job: str | None = None
+    ) -> AbstractContextManager[Publication]:
+        """Waits for nobody, completes or removes what killed builds left, and locks.
+
+        Args:
+            name: of the set; those of other names in the same destination are left alone.
+            sets: the names of its ``[[set]]`` tables.
+            job: publishes what the parts of this job have staged.
+
+        Raises:
+            PublishError: ``output.locked``: another build is publishing here; ``job.closed``: the
+                job was committed or aborted.
+        """
+
+    def staging(self, name: str, job: str) -> AbstractContextManager[Staging]:
+        """The staging of one more part of a job; needs no lock.
+
+        Raises:
+            PublishError: ``job.closed``.
+        """
+
+    def abort(self, name: str, job: str) -> None:
+        """Removes what the parts of a job have staged."""
+
+    def local_folders(self) -> tuple[Path, ...]:
+        """The local folders that a publication creates."""
+
+    def reserves(self, target: Path) -> bool:
+        """Whether a local path has the name of a sitemap of a set, or of a file of its state."""

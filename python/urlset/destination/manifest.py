@@ -1,0 +1,432 @@
+"""The manifest of a set and the journal of a publication: their only reader and writer.
+
+The manifest lists what a build made live. The journal lists what a publication moves and removes,
+so that the next build can complete it. Both are JSON files in the state folder.
+
+For maintainers: the state folder may contain anything: a file of another program, a damaged disk,
+an attack. Every value is checked here, once: types, bounded numbers, legal text, no path that leads
+out of the output folder. Everything else is ``state.damaged``. ``test_state_hostile.py`` fails if a
+check is missing.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from ..errors import PublishError
+from .directory import parts_of
+
+#: the version of manifest and journal; urlset does not touch a newer one
+VERSION = 1
+#: twice the size of the manifest of 2.5 billion URLs in 50,000 shards
+MAX_STATE_BYTES = 256 << 20
+#: a journal contains a manifest, which contains a list of shards
+MAX_DEPTH = 16
+MAX_INT = (1 << 63) - 1
+#: the limit of Linux for a path, in bytes
+MAX_PATH = 4_096
+DIGEST = re.compile(r"[0-9a-f]{32}")
+TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", re.ASCII)
+#: the name of a change feed that waits for its delivery
+PENDING = re.compile(r"changes-pending-[0-9]{1,9}\.(csv|jsonl|parquet)")
+#: the staging folder of a build in one process
+STAGING = "staging"
+#: the staging folder of a job with several parts, named after the id of the job
+JOB_STAGING = re.compile(r"staging-[0-9a-f]{32}")
+
+
+@dataclass(frozen=True, slots=True)
+class ShardRecord:
+    """A sitemap of the set.
+
+    Attributes:
+        path: relative to the output folder.
+        urls: the number of entries.
+        bytes: the size before compression.
+        compressed_bytes: the size of the file.
+        digest: 128 bits of BLAKE3 of the uncompressed bytes, hexadecimal.
+        lastmod: the newest lastmod of its entries.
+        changed_at: when a build last wrote other content, UTC.
+        mtime_ns: the modification time of the file; another one means that it was edited.
+        host: the host that serves it, in a set that is split by host.
+    """
+
+    path: str
+    urls: int
+    bytes: int
+    compressed_bytes: int
+    digest: str
+    lastmod: str | None
+    changed_at: str
+    mtime_ns: int
+    host: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The record as JSON; ``host`` only where it is known."""
+        record = asdict(self)
+        if self.host is None:
+            del record["host"]
+        return record
+
+
+@dataclass(frozen=True, slots=True)
+class IndexRecord:
+    """A sitemap index: path, number of sitemaps, size in bytes, URL."""
+
+    path: str
+    sitemaps: int
+    bytes: int
+    url: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """What is live.
+
+    Attributes:
+        urlset: the version that wrote it.
+        name: of the set; None in a manifest of urlset 0.1.
+        sets: the names of the ``[[set]]`` tables, if there are any.
+        site, sitemap_url: the options.
+        config: the digest of the options that change output bytes.
+        layout: ``packed`` or ``stable``.
+        hosts: the hosts that URLs may have besides that of the site; none for any host, None for
+            only the host of the site.
+        added: URLs of sitemaps made elsewhere that the first index lists.
+        keeps_duplicates: the set may list a URL twice.
+        folder: the output folder, relative to the state folder.
+        urls: the number of URLs in all shards.
+        shards, indexes: the files of the set.
+        retired: shards of the previous generation that are kept for one more build.
+    """
+
+    urlset: str
+    name: str | None
+    sets: tuple[str, ...]
+    site: str
+    sitemap_url: str
+    config: str
+    layout: str
+    hosts: tuple[str, ...] | None
+    added: tuple[str, ...]
+    keeps_duplicates: bool
+    folder: str
+    urls: int
+    shards: tuple[ShardRecord, ...]
+    indexes: tuple[IndexRecord, ...]
+    retired: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The manifest as JSON."""
+        return {
+            "manifest": VERSION,
+            "urlset": self.urlset,
+            **({"name": self.name} if self.name is not None else {}),
+            **({"sets": list(self.sets)} if self.sets else {}),
+            "site": self.site,
+            "sitemap_url": self.sitemap_url,
+            "config": self.config,
+            "layout": self.layout,
+            **({} if self.hosts is None else {"hosts": list(self.hosts) or "any"}),
+            **({"added": list(self.added)} if self.added else {}),
+            **({"duplicates": "keep"} if self.keeps_duplicates else {}),
+            "folder": self.folder,
+            "urls": self.urls,
+            "shards": [shard.to_dict() for shard in self.shards],
+            "indexes": [asdict(index) for index in self.indexes],
+            "retired": list(self.retired),
+        }
+
+    def files(self) -> Iterator[str]:
+        """Every file that the manifest lists."""
+        for shard in self.shards:
+            yield shard.path
+        for index in self.indexes:
+            yield index.path
+        yield from self.retired
+
+
+@dataclass(frozen=True, slots=True)
+class Feed:
+    """A change feed: its name in the state folder, and the path where it is delivered."""
+
+    pending: str
+    target: str
+
+
+@dataclass(frozen=True, slots=True)
+class Journal:
+    """A publication that was begun.
+
+    Attributes:
+        new: the new manifest; None if nothing is left but to deliver the feeds.
+        moves: the staged files, in the order in which they are moved.
+        remove: the files of the previous set that the new one does not list.
+        feeds: change feeds that are delivered afterwards; None in a journal of urlset 0.1.
+        staging: the name of the staging folder.
+    """
+
+    new: Manifest | None = None
+    moves: tuple[str, ...] = ()
+    remove: tuple[str, ...] = ()
+    feeds: tuple[Feed, ...] | None = ()
+    staging: str = STAGING
+
+    def to_dict(self) -> dict[str, Any]:
+        """The journal as JSON."""
+        content: dict[str, Any] = {"manifest": VERSION}
+        if self.new is not None:
+            content |= {"moves": list(self.moves), "remove": list(self.remove)}
+            content["new"] = self.new.to_dict()
+        if self.staging != STAGING:
+            content["staging"] = self.staging
+        if self.feeds:
+            content["feeds"] = [asdict(feed) for feed in self.feeds]
+        return content
+
+    def files(self) -> Iterator[str]:
+        """Every file that the publication replaces, removes or lists."""
+        yield from self.moves
+        yield from self.remove
+        if self.new is not None:
+            yield from self.new.files()
+
+
+def to_json(content: Manifest | Journal) -> str:
+    """The text of the file."""
+    return json.dumps(content.to_dict(), separators=(",", ":"))
+
+
+def parse_manifest(data: bytes, path: Path) -> Manifest:
+    """Reads and checks a manifest.
+
+    Args:
+        data: the content of the file; more than :data:`MAX_STATE_BYTES` is damage.
+        path: where it was read, for messages.
+
+    Raises:
+        PublishError: ``state.damaged``; ``state.newer``; ``publish.path``.
+    """
+    with _checking(path):
+        return _manifest(_current(data, path))
+
+
+def parse_journal(data: bytes, path: Path) -> Journal:
+    """Reads and checks a journal, as :func:`parse_manifest`.
+
+    Raises:
+        PublishError: ``state.damaged``; ``state.newer``; ``publish.path``.
+    """
+    with _checking(path):
+        return _journal(_current(data, path))
+
+
+def damaged(path: Path) -> PublishError:
+    """The error for a file of the state folder that cannot be used."""
+    return PublishError(
+        f"{path}: is damaged; restore it from a copy, or remove it together with the sitemaps of"
+        " the previous build and build again",
+        code="state.damaged",
+    )
+
+
+@contextmanager
+def _checking(path: Path) -> Iterator[None]:
+    """Converts what the checks below raise."""
+    try:
+        yield
+    except PublishError as error:
+        if error.code == "state.newer":
+            raise
+        raise PublishError(
+            f"{path}: is damaged or hostile: {error}; restore it from a copy, or remove it together"
+            " with the sitemaps of the previous build and build again",
+            code=error.code,
+        ) from None
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        raise damaged(path) from None
+
+
+def _current(data: bytes, path: Path) -> dict[str, Any]:
+    content = _object(data)
+    version = content["manifest"]
+    if type(version) is not int or version < 1:
+        raise TypeError("version")
+    if version > VERSION:
+        raise PublishError(
+            f"{path}: was written by a newer urlset; update urlset, or choose another --out",
+            code="state.newer",
+        )
+    return content
+
+
+def _object(data: bytes) -> dict[str, Any]:
+    """A JSON object with legal text and finite, bounded numbers only."""
+    if len(data) > MAX_STATE_BYTES:
+        raise ValueError("size")
+    content = json.loads(data.decode())
+    if not isinstance(content, dict):
+        raise TypeError("object")
+    level: list[Any] = [content]
+    for _ in range(MAX_DEPTH):
+        below: list[Any] = []
+        for value in level:
+            if isinstance(value, dict):
+                for key in value:
+                    key.encode()
+                below.extend(value.values())
+            elif isinstance(value, list):
+                below.extend(value)
+            elif isinstance(value, str):
+                value.encode()  # a lone surrogate is not text
+            elif isinstance(value, int):
+                if abs(value) > MAX_INT:
+                    raise ValueError("number")
+            elif isinstance(value, float) and not math.isfinite(value):
+                raise ValueError("number")
+        if not below:
+            return content
+        level = below
+    raise ValueError("depth")
+
+
+def _manifest(content: dict[str, Any]) -> Manifest:
+    if not isinstance(content, dict):
+        raise TypeError("manifest")
+    folder = _text(content, "folder")
+    if "\0" in folder:
+        raise ValueError("folder")
+    return Manifest(
+        urlset=_text(content, "urlset"),
+        name=_text(content, "name") if "name" in content else None,
+        sets=_texts(content, "sets") if "sets" in content else (),
+        site=_text(content, "site"),
+        sitemap_url=_text(content, "sitemap_url"),
+        config=_text(content, "config"),
+        layout=_text(content, "layout"),
+        hosts=_hosts(content),
+        added=_texts(content, "added") if "added" in content else (),
+        keeps_duplicates=content.get("duplicates") == "keep",
+        folder=folder,
+        urls=_count(content, "urls"),
+        shards=tuple(map(_shard, _list(content, "shards"))),
+        indexes=tuple(map(_index, _list(content, "indexes"))),
+        retired=tuple(map(_path, _list(content, "retired"))),
+    )
+
+
+def _journal(content: dict[str, Any]) -> Journal:
+    feeds = tuple(map(_feed, _list(content, "feeds"))) if "feeds" in content else None
+    if "new" not in content and feeds:
+        return Journal(feeds=feeds)
+    moves = tuple(map(_path, _list(content, "moves")))
+    if not all(map(is_sitemap, moves)):
+        raise ValueError("moves")
+    staging = _text(content, "staging") if "staging" in content else STAGING
+    if staging != STAGING and not JOB_STAGING.fullmatch(staging):
+        raise ValueError("staging")
+    remove = tuple(map(_path, _list(content, "remove")))
+    return Journal(_manifest(content["new"]), moves, remove, feeds, staging)
+
+
+def _shard(entry: Any) -> ShardRecord:
+    digest, changed_at = entry["digest"], entry["changed_at"]
+    if not DIGEST.fullmatch(digest) or not TIME.fullmatch(changed_at):
+        raise ValueError("shard")
+    datetime.fromisoformat(changed_at)
+    mtime_ns = entry["mtime_ns"]
+    if type(mtime_ns) is not int:
+        raise TypeError("mtime_ns")
+    return ShardRecord(
+        path=_path(entry["path"]),
+        urls=_count(entry, "urls", 0),
+        bytes=_count(entry, "bytes", 0),
+        compressed_bytes=_count(entry, "compressed_bytes"),
+        digest=digest,
+        lastmod=_text(entry, "lastmod") if entry.get("lastmod") is not None else None,
+        changed_at=changed_at,
+        mtime_ns=mtime_ns,
+        host=_text(entry, "host") if "host" in entry else None,
+    )
+
+
+def _index(entry: Any) -> IndexRecord:
+    return IndexRecord(
+        path=_path(entry["path"]),
+        sitemaps=_count(entry, "sitemaps", 0),
+        bytes=_count(entry, "bytes", 0),
+        url=_text(entry, "url") if "url" in entry else None,
+    )
+
+
+def _feed(entry: Any) -> Feed:
+    pending, target = _text(entry, "pending"), _text(entry, "target")
+    if not PENDING.fullmatch(pending) or "\0" in target or len(target) > MAX_PATH:
+        raise ValueError("feed")
+    return Feed(pending, target)
+
+
+def _hosts(content: dict[str, Any]) -> tuple[str, ...] | None:
+    if content.get("hosts") == "any":
+        return ()
+    return _texts(content, "hosts") or None if "hosts" in content else None
+
+
+def _path(path: Any) -> str:
+    if not isinstance(path, str):
+        raise TypeError("path")
+    if len(path.encode()) > MAX_PATH:
+        raise ValueError("path")
+    parts_of(path, Path("the output folder"))
+    return path
+
+
+def _text(holder: dict[str, Any], key: str) -> str:
+    value = holder[key]
+    if not isinstance(value, str):
+        raise TypeError(key)
+    return value
+
+
+def _count(holder: dict[str, Any], key: str, default: int | None = None) -> int:
+    value = holder[key] if default is None else holder.get(key, default)
+    if type(value) is not int or value < 0:
+        raise TypeError(key)
+    return value
+
+
+def _texts(holder: dict[str, Any], key: str) -> tuple[str, ...]:
+    values = _list(holder, key)
+    if not all(isinstance(value, str) for value in values):
+        raise TypeError(key)
+    return tuple(values)
+
+
+def _list(holder: dict[str, Any], key: str) -> list[Any]:
+    value = holder[key]
+    if not isinstance(value, list):
+        raise TypeError(key)
+    return value
+
+
+def is_sitemap(path: str) -> bool:
+    """Whether urlset may have made a file, by its name: not robots.txt, not page.html."""
+    name = path.rpartition("/")[2]
+    known = name.removesuffix(".gz").endswith((".xml", ".txt"))
+    return known and not path.startswith(".") and name.lower() != "robots.txt"
+
+
+def content_named(path: str) -> bool:
+    """Whether the name of a shard contains a digest: no other content ever has this name."""
+    return _CONTENT_NAME.search(path) is not None
+
+
+_CONTENT_NAME = re.compile(r"-[0-9a-f]{16}-[0-9a-f]{16}\.(?:xml|txt)(?:\.gz)?$")
