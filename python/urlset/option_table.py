@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 from .errors import ConfigError
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Option:
     """One option.
 
