@@ -7,6 +7,8 @@ from typing import Any, Literal, Protocol, final
 from _typeshed import SupportsWrite
 
 __all__ = [
+    "MAX_BYTES",
+    "MAX_URLS",
     "Child",
     "Extension",
     "ExtensionOption",
@@ -22,11 +24,15 @@ __all__ = [
     "address",
     "build",
     "choose",
+    "column_names",
     "count_rejects",
     "diff_stream",
     "digest",
+    "exceeds_rejects",
     "extensions",
     "finding_codes",
+    "is_prose",
+    "limits",
     "look",
     "peek",
     "preview",
@@ -40,6 +46,14 @@ __all__ = [
 ]
 
 __version__: str
+
+# configuration: limits and names that are defined in the core
+MAX_URLS: int
+MAX_BYTES: int
+
+def limits() -> dict[str, tuple[int, int]]: ...
+def column_names() -> dict[str, list[str]]: ...
+def exceeds_rejects(config_json: str, rejected: int, rows: int) -> bool: ...
 
 @final
 class Progress:
@@ -78,6 +92,7 @@ def count_rejects(path: str | PathLike[str]) -> dict[str, int]: ...
 def address(url: str) -> str: ...
 def digest(text: str) -> str: ...
 def look(config_json: str, path: str, format: str, begun: Any = None) -> list[str]: ...
+def is_prose(head: bytes, whole: bool, encoding: str | None) -> bool: ...
 def recognise(head: bytes, whole: bool, encoding: str | None) -> str: ...
 def preview(config_json: str, name: str, format: str, object: Any, most: int) -> str: ...
 

@@ -118,6 +118,8 @@ NOTES = {
     " twice, and crawlers would ask for &amp;; unescape it there (urlset escapes URLs itself)",
     "loc.backslash": "with a backslash: it was written as the slash that browsers and crawlers"
     " take it for; correct the source",
+    "loc.placeholder": "with a placeholder that was not replaced, such as {{slug}}: the page does"
+    " not exist; correct the source, or omit such rows (--where)",
     "loc.site_path": "beginning with /: joined to the host of --site, without its path (RFC 3986)",
     "loc.variant": "like another URL but for the case of letters or a slash at the end"
     "  (exact up to 10,000 URLs, beyond that counted in a sample); list the canonical one",

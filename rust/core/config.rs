@@ -1,8 +1,9 @@
-//! Every limit and default of a run, checked before any I/O.
+//! The configuration of a build: its options, their defaults and limits, checked before any I/O.
 //!
-//! The names are those of the command line and of `urlset.toml`, with underscores.
+//! The JSON names are those of the command line and of `urlset.toml`, with underscores.
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 
 use serde::Deserialize;
 
@@ -10,14 +11,29 @@ use crate::error::{Error, Result};
 use crate::sitemap::extension;
 use crate::sitemap::extension::descriptor::{Extension, Mapping as Mapped, OptionSpec};
 
-/// Limit of the URLs in one sitemap file (sitemaps.org).
+/// Maximum number of URLs in one sitemap file (docs/protocol.md).
 pub const MAX_URLS: u32 = 50_000;
-/// Limit of the bytes of a sitemap file or index before compression (sitemaps.org).
+/// Maximum size in bytes of one sitemap file or index before compression (docs/protocol.md).
 pub const MAX_BYTES: u64 = 52_428_800;
+/// Size of the smallest shard that has room for one URL of [`MAX_LOC`] characters.
+const MIN_BYTES: u64 = 4_096;
+/// Maximum number of characters in a percent-encoded loc (docs/protocol.md).
+const MAX_LOC: u64 = 2_047;
 
-/// The options of one run, as the Python package passes them. Unknown keys are refused.
+/// The options with a limit: name, smallest and largest value. Python asks for this table.
+pub const LIMITS: [(&str, RangeInclusive<u64>); 6] = [
+    ("max_urls", 1..=MAX_URLS as u64),
+    ("max_bytes", MIN_BYTES..=MAX_BYTES),
+    // the shortest URL with a host: http://a.de
+    ("max_loc", 12..=MAX_LOC),
+    ("max_cell", 1..=64 << 20),
+    ("max_groups", 1..=1_000_000),
+    ("threads", 1..=1_024),
+];
+
+/// The configuration of one set of a build. The Python package creates it; unknown keys are refused.
 #[derive(Debug, Clone, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(default)]
 pub struct Config {
     /// The site that all URLs belong to, such as `https://www.shop.example`.
     pub site: String,
@@ -25,37 +41,37 @@ pub struct Config {
     pub sitemap_url: Option<String>,
     /// The first part of every file name.
     pub name: String,
-    /// The columns of the fields.
+    /// The source of each field of a `<url>`.
+    #[serde(flatten)]
     pub mapping: Mapping,
-    /// Limit of the URLs of a shard.
+    /// Maximum number of URLs in a shard.
     pub max_urls: u32,
-    /// Limit of the uncompressed bytes of a shard, with header and footer.
+    /// Maximum size of a shard in uncompressed bytes, header and footer included.
     pub max_bytes: u64,
-    /// Limit of the characters of a percent-encoded loc.
+    /// Maximum number of characters in a percent-encoded loc.
     pub max_loc: u32,
     /// A set of shards for each value of this column; `@host` for each host of loc.
     pub split_by: Option<String>,
-    /// Limit of the number of values of `split_by`.
+    /// Maximum number of values of `split_by`.
     pub max_groups: usize,
-    /// The first parts of the names of other files of the same job. Files of this run must not have
-    /// such a name.
+    /// Stems of file names that other sets of the same job use; a stem of this set must differ.
     pub taken: Vec<String>,
-    /// How shards end.
+    /// Where shards end.
     pub layout: Layout,
-    /// Write the rows in the order of loc.
+    /// Sort the rows by loc.
     pub sort: bool,
-    /// Bytes that are sorted in memory at once; further rows go to the disk. Tests change it: the
-    /// output does not depend on it.
+    /// Bytes that are sorted in memory at once; the rest is spilled to disk. For tests: the output
+    /// does not depend on it.
     pub sort_bytes: usize,
-    /// XML, or one URL on each line.
+    /// XML, or one URL per line.
     pub output: Output,
-    /// What to do with a row that has no valid loc.
+    /// What to do with a row without a valid loc.
     pub on_invalid: OnInvalid,
     /// What to do with an invalid field.
     pub on_bad_field: OnBadField,
-    /// Limit of the rejected rows.
+    /// The limit of rejected rows.
     pub max_rejects: MaxRejects,
-    /// What to do with a repeated loc.
+    /// What to do with a loc that occurred before.
     pub duplicates: Duplicates,
     /// `same`, `any`, or hosts separated by commas.
     pub hosts: String,
@@ -63,20 +79,20 @@ pub struct Config {
     pub strict_urls: bool,
     /// Relative references other than absolute paths are joined to the site.
     pub relative_urls: bool,
-    /// The IANA time zone of times without a zone; the default is UTC.
+    /// The IANA zone of times without one; UTC by default.
     pub timezone: Option<String>,
-    /// The unit of integers (also as text) in lastmod, counted from 1970.
+    /// The unit of integers (and of digits in text) in lastmod.
     pub lastmod_epoch: Option<Epoch>,
     /// Rows to keep.
     #[serde(rename = "where")]
     pub filters: Vec<Filter>,
-    /// The delimiter of CSV; detected without it.
-    pub delimiter: Option<char>,
-    /// The encoding of CSV. Without it a byte order mark decides; the default is UTF-8.
+    /// The delimiter of CSV, or `tab`; detected by default.
+    pub delimiter: Option<String>,
+    /// The encoding of CSV; by default that of the byte order mark, else UTF-8.
     pub encoding: Option<String>,
-    /// Limit of the bytes of a CSV cell.
+    /// Maximum size of a CSV cell in bytes.
     pub max_cell: usize,
-    /// Threads that render and compress; the default is the number of cores.
+    /// Threads that render and compress; by default one for each core.
     pub threads: Option<usize>,
     /// The size of a batch: bytes of CSV, or rows of Arrow times 256. Tests change it: the output does
     /// not depend on it.
@@ -92,7 +108,7 @@ impl Default for Config {
             mapping: Mapping::default(),
             max_urls: MAX_URLS,
             max_bytes: MAX_BYTES,
-            max_loc: 2_047,
+            max_loc: MAX_LOC as u32,
             taken: Vec::new(),
             split_by: None,
             max_groups: 10_000,
@@ -119,7 +135,7 @@ impl Default for Config {
     }
 }
 
-/// Which column gives which field. A value that begins with `=` is a constant.
+/// The source of each field: a column, or a constant after `=`.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 pub struct Mapping {
@@ -150,7 +166,9 @@ pub struct Mapping {
     pub x_default: Option<String>,
     /// Each alternate becomes a `<url>` of its own.
     pub alternate_rows: bool,
-    /// The options of the extensions that are mapped field by field, by their names.
+    /// The options of the extensions that are mapped field by field, by their names. Other keys are
+    /// here too, and [`Config::from_json`] refuses them: `deny_unknown_fields` does not work with
+    /// `flatten`.
     #[serde(flatten)]
     pub extensions: BTreeMap<String, ExtensionOption>,
     /// Seconds since 1970 that count as now for the age of blocks.
@@ -164,6 +182,20 @@ impl Mapping {
             Some(ExtensionOption::Fields(fields)) => fields,
             _ => &[],
         }
+    }
+
+    /// A key that is not an option, or has a value of another type.
+    fn unknown_option(&self) -> Option<&str> {
+        let is_option = |name: &str| {
+            let mut mapped = extension::ALL
+                .iter()
+                .filter(|extension| matches!(extension.mapping, Mapped::Fields(_)));
+            mapped.any(|extension| extension.options.iter().any(|option| option.name == name))
+        };
+        let unknown = |(name, value): &(&String, &ExtensionOption)| {
+            matches!(value, ExtensionOption::Unknown(_)) || !is_option(name)
+        };
+        self.extensions.iter().find(unknown).map(|(name, _)| name.as_str())
     }
 
     /// What happens to old blocks of an extension.
@@ -184,6 +216,8 @@ pub enum ExtensionOption {
     Fields(Vec<(Option<String>, String)>),
     /// What happens to old blocks.
     Old(OldPolicy),
+    /// A value of another type.
+    Unknown(serde::de::IgnoredAny),
 }
 
 /// What happens to blocks that crawlers ignore because of their age.
@@ -212,18 +246,18 @@ pub struct Filter {
     pub negate: bool,
 }
 
-/// How shards end.
+/// Where shards end.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Layout {
     /// Each shard is as full as the limits allow.
     #[default]
     Packed,
-    /// The rows choose the boundaries, so that an edit changes one shard.
+    /// The boundaries depend on the rows, so that an edit changes one shard.
     Stable,
 }
 
-/// The form of a sitemap file (sitemaps.org).
+/// The form of a sitemap file (docs/protocol.md).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Output {
@@ -234,38 +268,38 @@ pub enum Output {
     Text,
 }
 
-/// What happens to a row without a valid loc.
+/// What to do with a row without a valid loc.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OnInvalid {
-    /// It goes to the reject file.
+    /// Write it to the reject file.
     #[default]
     Reject,
-    /// The run ends.
+    /// Fail.
     Fail,
 }
 
-/// What happens to a row with an invalid lastmod, changefreq or priority.
+/// What to do with an invalid lastmod, changefreq, priority or value of an extension.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OnBadField {
-    /// The field is left out and counted: the page still exists.
+    /// Omit and count the field: the page still exists.
     #[default]
     Omit,
-    /// The row goes to the reject file.
+    /// Write the row to the reject file.
     Reject,
 }
 
-/// What happens to a repeated loc.
+/// What to do with a loc that occurred before.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Duplicates {
-    /// It is written again.
+    /// Write it again.
     #[default]
     Keep,
-    /// The first one wins.
+    /// Keep the first one.
     Drop,
-    /// The run ends.
+    /// Fail.
     Fail,
 }
 
@@ -279,14 +313,27 @@ pub enum Epoch {
     Milliseconds,
 }
 
-/// Limit of the rejected rows.
+/// The limit of rejected rows.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MaxRejects {
-    /// This number of rows.
+    /// A number of rows.
     Count(u64),
-    /// This share of the rows read, 0.01 for 1 %.
+    /// A share of the rows read, 0.01 for 1 %.
     Share(f64),
+}
+
+/// Tolerance of a share: 29 of 100 rows are 29 %, though 0.29 * 100 is less than 29 in floating point.
+const ROUNDING: f64 = 1e-12;
+
+impl MaxRejects {
+    /// Whether `rejected` of `rows` rows are more than the limit.
+    pub fn is_exceeded(self, rejected: u64, rows: u64) -> bool {
+        match self {
+            MaxRejects::Count(limit) => rejected > limit,
+            MaxRejects::Share(limit) => rejected as f64 > limit * rows as f64 * (1.0 + ROUNDING),
+        }
+    }
 }
 
 impl Default for MaxRejects {
@@ -295,16 +342,20 @@ impl Default for MaxRejects {
     }
 }
 
-/// Limit of the bytes of a batch whose rows become several URLs. The output grows with the square of
-/// the number of languages, and a slow batch delays all batches after it. `pipeline/gate.rs` bounds the
-/// memory.
+/// Maximum `batch_bytes` when each row becomes several: the rendered size grows with the square of
+/// the number of languages, and a worker that renders one batch for long delays the batches behind
+/// it. `pipeline/gate.rs` bounds the memory of waiting batches.
 const MAX_EXPANDING_BATCH: usize = 64 << 10;
 
 impl Config {
-    /// Reads the configuration from JSON and checks every limit.
+    /// Parses and checks a configuration.
     pub fn from_json(json: &str) -> Result<Config> {
-        let mut config: Config = serde_json::from_str(json)
-            .map_err(|e| Error::config("config.invalid", format!("configuration: {e}")))?;
+        let invalid =
+            |what: String| Error::config("config.invalid", format!("configuration: {what}"));
+        let mut config: Config = serde_json::from_str(json).map_err(|e| invalid(e.to_string()))?;
+        if let Some(key) = config.mapping.unknown_option() {
+            return Err(invalid(format!("unknown option {key:?}")));
+        }
         config.check()?;
         if config.mapping.alternate_rows {
             config.batch_bytes = config.batch_bytes.min(MAX_EXPANDING_BATCH);
@@ -313,55 +364,52 @@ impl Config {
     }
 
     fn check(&self) -> Result<()> {
-        let wrong = |what: &str, message: String| {
-            Err(Error::config("config.limit", format!("{what}: {message}")))
-        };
-        let is_known = |name: &String| {
-            let mut mapped = extension::ALL
-                .iter()
-                .filter(|extension| matches!(extension.mapping, Mapped::Fields(_)));
-            mapped.any(|extension| extension.options.iter().any(|option| option.name == name))
-        };
-        if let Some(name) = self.mapping.extensions.keys().find(|name| !is_known(name)) {
-            let message = format!("configuration: there is no option {name:?}");
-            return Err(Error::config("config.invalid", message));
-        }
-        if !(1..=MAX_URLS).contains(&self.max_urls) {
-            return wrong("max_urls", format!("{} is not from 1 to {MAX_URLS}", self.max_urls));
-        }
-        // the size of the smallest file with one URL of 2,047 characters
-        if !(4_096..=MAX_BYTES).contains(&self.max_bytes) {
-            return wrong(
-                "max_bytes",
-                format!("{} is not from 4096 to {MAX_BYTES}", self.max_bytes),
-            );
-        }
-        if !(12..=2_047).contains(&self.max_loc) {
-            return wrong("max_loc", format!("{} is not from 12 to 2047", self.max_loc));
-        }
-        if !(1..=64 << 20).contains(&self.max_cell) {
-            return wrong("max_cell", format!("{} is not from 1 byte to 64 MiB", self.max_cell));
-        }
-        if !(1..=1_000_000).contains(&self.max_groups) {
-            return wrong("max_groups", format!("{} is not from 1 to 1000000", self.max_groups));
-        }
-        if self.threads.is_some_and(|n| !(1..=1_024).contains(&n)) {
-            return wrong("threads", "not from 1 to 1024".into());
+        let values = [
+            u64::from(self.max_urls),
+            self.max_bytes,
+            u64::from(self.max_loc),
+            self.max_cell as u64,
+            self.max_groups as u64,
+            self.threads.unwrap_or(1) as u64,
+        ];
+        let limit = |message| Err(Error::config("config.limit", message));
+        for ((name, range), value) in LIMITS.iter().zip(values) {
+            if !range.contains(&value) {
+                return limit(format!(
+                    "{name}: {value} is not a whole number from {} to {}",
+                    range.start(),
+                    range.end()
+                ));
+            }
         }
         if let MaxRejects::Share(share) = self.max_rejects
             && !(0.0..=1.0).contains(&share)
         {
-            return wrong("max_rejects", "a share is from 0% to 100%".into());
+            return limit("max_rejects: a share is from 0% to 100%".into());
         }
-        if let Some(c) = self.delimiter
-            && (!c.is_ascii() || matches!(c, '"' | '\n' | '\r' | '\0'))
-        {
-            return wrong(
-                "delimiter",
-                format!("{c:?} is not one ASCII character that can delimit"),
-            );
+        match self.delimiter.as_deref().map(|text| text.chars().count()) {
+            Some(n) if n != 1 && self.delimiter_byte().is_none() => Err(Error::config(
+                "config.delimiter",
+                format!(
+                    "delimiter: {:?} is not one character",
+                    self.delimiter.as_deref().unwrap_or("")
+                ),
+            )),
+            Some(_) if self.delimiter_byte().is_none() => limit(format!(
+                "delimiter: {:?} is not an ASCII character that can delimit",
+                self.delimiter.as_deref().unwrap_or("")
+            )),
+            _ => Ok(()),
         }
-        Ok(())
+    }
+
+    /// The delimiter of CSV, if one is given and valid.
+    pub fn delimiter_byte(&self) -> Option<u8> {
+        match self.delimiter.as_deref()?.as_bytes() {
+            b"tab" | b"\\t" => Some(b'\t'),
+            [byte] if byte.is_ascii() && !b"\"\n\r\0".contains(byte) => Some(*byte),
+            _ => None,
+        }
     }
 
     /// The number of threads that render and compress.

@@ -16,15 +16,16 @@ use urlset_core::build::pipeline;
 use urlset_core::build::pipeline::{AnySource, Run};
 use urlset_core::build::read::csv::{Csv, CsvOptions};
 use urlset_core::build::read::decode::OpenFile;
-use urlset_core::build::read::detect::{FileFormat, detect};
+use urlset_core::build::read::detect::{self, FileFormat, detect};
 use urlset_core::build::read::ipc::Ipc;
 use urlset_core::build::read::parquet::{Parquet, ParquetOptions};
 use urlset_core::build::read::stream::{ArrowStream, Gap};
 use urlset_core::build::render::loc::absolute;
+use urlset_core::build::render::plan;
 use urlset_core::build::write::folder::Folder;
 use urlset_core::build::write::gzip::{Encoder, Libdeflate};
 use urlset_core::build::write::writer::Destination;
-use urlset_core::config::Config;
+use urlset_core::config::{Config, LIMITS};
 use urlset_core::flow::cell::{ColumnKind, Columns};
 use urlset_core::thread::start;
 
@@ -87,7 +88,7 @@ fn config(py: Python<'_>, json: &str) -> PyResult<Config> {
 
 fn csv(config: &Config, path: &str, lines: bool) -> Csv {
     let options = CsvOptions {
-        delimiter: config.delimiter.and_then(|c| u8::try_from(c).ok()),
+        delimiter: config.delimiter_byte(),
         encoding: config.encoding.clone(),
         max_cell: config.max_cell,
         block: config.batch_bytes,
@@ -365,6 +366,35 @@ pub fn recognise(
         FileFormat::Arrow => "arrow",
         FileFormat::Jsonl => "jsonl",
     })
+}
+
+/// Whether a file with these first bytes contains text that is neither a list of URLs nor a table.
+#[pyfunction]
+pub fn is_prose(head: &[u8], whole: bool, encoding: Option<&str>) -> bool {
+    detect::is_prose(head, whole, encoding)
+}
+
+/// The smallest and the largest value of each option with a limit.
+#[pyfunction]
+pub fn limits() -> BTreeMap<&'static str, (u64, u64)> {
+    LIMITS.into_iter().map(|(name, range)| (name, (*range.start(), *range.end()))).collect()
+}
+
+/// For `loc` and `lastmod` the names of columns that they are taken from by default, best first.
+#[pyfunction]
+pub fn column_names() -> BTreeMap<&'static str, Vec<&'static str>> {
+    BTreeMap::from([("loc", plan::LOC.to_vec()), ("lastmod", plan::LASTMOD.to_vec())])
+}
+
+/// Whether `rejected` of `rows` rows are more than the `max_rejects` of a configuration.
+#[pyfunction]
+pub fn exceeds_rejects(
+    py: Python<'_>,
+    config_json: &str,
+    rejected: u64,
+    rows: u64,
+) -> PyResult<bool> {
+    Ok(config(py, config_json)?.max_rejects.is_exceeded(rejected, rows))
 }
 
 /// How many complete rows of each code a reject file has.

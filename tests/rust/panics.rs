@@ -259,11 +259,7 @@ fn build_sorted(folder: &Path) -> Told {
 }
 
 fn build_large(folder: &Path) -> Told {
-    csv(
-        folder,
-        "large.csv",
-        r#""mapping": {"alternate": [[null, "alternates"]], "alternate_rows": true}"#,
-    )
+    csv(folder, "large.csv", r#""alternate": [[null, "alternates"]], "alternate_rows": true"#)
 }
 
 fn build_parquet(folder: &Path) -> Told {

@@ -9,7 +9,7 @@ use crate::sitemap::extension;
 
 /// The most text an entry may hold.
 const MOST: usize = 8 << 20;
-/// The most parts it may hold: 1,000 images, and room for alternates and videos.
+/// The limit of its parts: 1,000 images, and room for other extensions.
 const MOST_PARTS: usize = 200_000;
 
 /// The attributes of an `xhtml:link`.

@@ -96,7 +96,7 @@ impl<'r> Accounting<'r> {
             self.reject(input, reject)?;
         }
         if let MaxRejects::Count(limit) = self.config.max_rejects
-            && self.outcome.rejected > limit
+            && self.config.max_rejects.is_exceeded(self.outcome.rejected, self.outcome.rows)
         {
             return Err(self.too_many_rejects(&limit.to_string()));
         }
@@ -164,7 +164,7 @@ impl<'r> Accounting<'r> {
         check_outcomes(&self.outcome)?;
         self.warnings.finish(&mut self.outcome);
         if let MaxRejects::Share(limit) = self.config.max_rejects
-            && exceeds_share(self.outcome.rejected, self.outcome.rows, limit)
+            && self.config.max_rejects.is_exceeded(self.outcome.rejected, self.outcome.rows)
         {
             // 29% is 28.999999999999996 when it is computed from 0.29
             let percent = (limit * 1e8).round() / 1e6;
@@ -190,12 +190,6 @@ impl<'r> Accounting<'r> {
         let error = Error::new(Kind::Rejects, "rejects.limit", message);
         RunError { error, outcome: Some(Box::new(outcome)) }
     }
-}
-
-/// Whether `part` of `whole` is more than a share. 29 of 100 are not more than 0.29, although 0.29 *
-/// 100 is less than 29 in floating point.
-fn exceeds_share(part: u64, whole: u64, share: f64) -> bool {
-    part as f64 > share * whole as f64 * (1.0 + 1e-12)
 }
 
 /// Every row has one outcome, and every URL is in a shard.

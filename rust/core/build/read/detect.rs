@@ -63,24 +63,46 @@ fn first_bytes(from: impl Read) -> Vec<u8> {
     head
 }
 
-/// Whether a text is a list of URLs: its first line is a URL and no header, and its lines are not rows
-/// with the same number of cells.
-fn is_list(text: &[u8], whole: bool) -> bool {
+/// Whether a file contains text that is neither a list of URLs nor a table: none of its first lines
+/// is a URL or a path, and no delimiter occurs equally often in all of them, or the first line is a
+/// sentence. `head` are its first bytes; `whole` if there are no more.
+pub fn is_prose(head: &[u8], whole: bool, encoding: Option<&str>) -> bool {
+    let Ok((text, _)) = unpack(Box::new(Cursor::new(head.to_vec()))) else { return false };
+    let Ok(text) = to_utf8(text, encoding) else { return false };
+    let text = first_bytes(text);
+    let lines = first_lines(&text, whole && text.len() < FIRST);
+    let (Some(first), Some(last)) = (lines.first(), lines.first().and_then(|line| line.last()))
+    else {
+        return false;
+    };
+    let is_table = b"\t,;|".iter().any(|delimiter| {
+        let count = |line: &[u8]| memchr::memchr_iter(*delimiter, line).count();
+        lines.len() > 1 && count(first) > 0 && lines.iter().all(|line| count(line) == count(first))
+    });
+    !lines.iter().any(|line| is_url(line) || line.starts_with(b"/"))
+        && (!is_table || b".!?:".contains(last))
+}
+
+/// Up to 100 lines of a text that are not blank; without `whole` the last line may be incomplete.
+fn first_lines(text: &[u8], whole: bool) -> Vec<&[u8]> {
     let mut lines: Vec<&[u8]> = text.split(|byte| matches!(byte, b'\n' | b'\r')).collect();
     if !whole && lines.len() > 1 {
         lines.pop();
     }
-    let lines: Vec<&[u8]> = lines
-        .into_iter()
-        .map(<[u8]>::trim_ascii)
-        .filter(|line| !line.is_empty())
-        .take(100)
-        .collect();
-    let is_url = |line: &[u8]| {
-        ["http://", "https://"].iter().any(|scheme| {
-            line.get(..scheme.len()).is_some_and(|s| s.eq_ignore_ascii_case(scheme.as_bytes()))
-        })
-    };
+    let lines = lines.into_iter().map(<[u8]>::trim_ascii).filter(|line| !line.is_empty());
+    lines.take(100).collect()
+}
+
+fn is_url(line: &[u8]) -> bool {
+    ["http://", "https://"].iter().any(|scheme| {
+        line.get(..scheme.len()).is_some_and(|s| s.eq_ignore_ascii_case(scheme.as_bytes()))
+    })
+}
+
+/// Whether a text is a list of URLs: its first line is a URL and no header, and its lines are not rows
+/// with the same number of cells.
+fn is_list(text: &[u8], whole: bool) -> bool {
+    let lines = first_lines(text, whole);
     if !lines.first().is_some_and(|line| is_url(line)) {
         return false;
     }

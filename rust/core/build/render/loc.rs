@@ -59,15 +59,18 @@ const ENTITY: u8 = 1 << 3;
 const BACKSLASH: u8 = 1 << 4;
 /// It was a path, and the path of the site is not in it.
 const SITE_PATH: u8 = 1 << 5;
+/// It contains a placeholder that was not replaced, such as `{{slug}}`.
+const PLACEHOLDER: u8 = 1 << 6;
 
 /// What they are counted as.
-const NOTES: [(u8, &str); 6] = [
+const NOTES: [(u8, &str); 7] = [
     (OVER_1024, "loc.over_1024"),
     (OUTSIDE_FOLDER, "loc.outside_folder"),
     (FRAGMENT, "loc.fragment"),
     (ENTITY, "loc.entity"),
     (BACKSLASH, "loc.backslash"),
     (SITE_PATH, "loc.site_path"),
+    (PLACEHOLDER, "loc.placeholder"),
 ];
 
 impl LocInfo {
@@ -92,9 +95,9 @@ impl LocInfo {
         NOTES.iter().filter(move |(bit, _)| self.0 & bit != 0).map(|(_, code)| *code)
     }
 
-    /// What of it is to be counted of the address of an image, an alternate or a video.
+    /// What is counted of the URL of an extension.
     pub fn of_other(self) -> LocInfo {
-        LocInfo(self.0 & (ENTITY | BACKSLASH | SITE_PATH))
+        LocInfo(self.0 & (ENTITY | BACKSLASH | SITE_PATH | PLACEHOLDER))
     }
 }
 
@@ -271,6 +274,10 @@ impl LocRules {
         }
         if memchr::memchr_iter(b'&', raw).any(|at| is_entity(&raw[at..])) {
             notes |= ENTITY;
+        }
+        // braces are percent-encoded, so the short way never writes such a URL
+        if raw.contains(&b'{') && placeholder::is_in_url(raw) {
+            notes |= PLACEHOLDER;
         }
         Ok(self.info(notes, scratch.len(), in_folder, &scratch[path_start..path_end]))
     }

@@ -8,9 +8,10 @@ use crate::flow::outcome::Chosen;
 use crate::sitemap::extension;
 use crate::sitemap::extension::record::record;
 
-/// The names under which a field is found when no option names its column.
-const LOC: &[&str] = &["loc", "url", "link", "product_url", "canonical_url"];
-const LASTMOD: &[&str] = &["lastmod", "last_modified", "updated_at", "modified_at"];
+/// The names of columns that `loc` is taken from when no option names one; Python asks for them.
+pub const LOC: &[&str] = &["loc", "url", "link", "product_url", "canonical_url"];
+/// The same for `lastmod`.
+pub const LASTMOD: &[&str] = &["lastmod", "last_modified", "updated_at", "modified_at"];
 const CHANGEFREQ: &[&str] = &["changefreq"];
 const PRIORITY: &[&str] = &["priority"];
 

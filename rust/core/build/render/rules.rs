@@ -29,7 +29,7 @@ pub(crate) const PRIORITY_WRONG: &str = "is no number from 0.0 to 1.0";
 /// What all renderers of a run share.
 pub struct Rules {
     pub(crate) loc: LocRules,
-    /// for images, alternates and videos: any host
+    /// for the URLs of extensions: any host
     pub(crate) any: LocRules,
     pub(crate) zone: Option<TimeZone>,
     pub(crate) epoch: Option<Epoch>,

@@ -11,6 +11,8 @@ pub mod alternate;
 pub mod descriptor;
 pub mod image;
 pub mod news;
+#[cfg(feature = "pagemap")]
+pub mod pagemap;
 pub mod record;
 pub mod video;
 
@@ -18,8 +20,14 @@ use crate::sitemap::element::{Element, Role};
 use crate::sitemap::extension::descriptor::Extension;
 
 /// All extensions, in the order of their elements in a `url` and of their declarations in a header.
-pub static ALL: &[&Extension] =
-    &[&image::EXTENSION, &alternate::EXTENSION, &video::EXTENSION, &news::EXTENSION];
+pub static ALL: &[&Extension] = &[
+    &image::EXTENSION,
+    &alternate::EXTENSION,
+    &video::EXTENSION,
+    &news::EXTENSION,
+    #[cfg(feature = "pagemap")]
+    &pagemap::EXTENSION,
+];
 
 /// The extension of this name.
 pub fn named(name: &str) -> Option<(usize, &'static Extension)> {

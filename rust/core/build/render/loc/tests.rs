@@ -225,6 +225,10 @@ fn what_is_counted() {
         ("https://shop.example/a?\\b", &[]),
         ("/a", &["loc.site_path"]),
         ("/ü", &["loc.site_path"]),
+        ("https://shop.example/{{slug}}", &["loc.placeholder"]),
+        ("https://shop.example/a?b=${id}#c", &["loc.fragment", "loc.placeholder"]),
+        ("https://shop.example/%7B%7Bslug%7D%7D", &[]),
+        ("https://shop.example/{3F2504E0}", &[]),
     ] {
         let (_, info) = write(&rules, raw).unwrap();
         assert_eq!(info.notes().collect::<Vec<_>>(), notes, "{raw}");

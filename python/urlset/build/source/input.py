@@ -24,11 +24,11 @@ Source: TypeAlias = "str | os.PathLike[str] | ArrowStream"
 FileFormat: TypeAlias = Literal["csv", "lines", "parquet", "ipc"]
 
 
-#: words of errors that are those of a network
+#: words in errors of a network
 NETWORK = re.compile(
     r"curl|time[d-]? ?out|connect|network|resolve|unreachable|aws error|unavailable|ssl|reset", re.I
 )
-#: of a file that is written
+#: errors of a full disk
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
@@ -37,24 +37,23 @@ def _nothing() -> None:
 
 
 @dataclass(frozen=True)
-class Feed:
+class Input:
     """One input as the core takes it.
 
     Attributes:
-        name: what errors and rejects show; the path of a file, a URI without its secrets.
+        name: the name in errors and rejects: the path of a file, a URI without its secrets.
         format: ``csv``, ``lines``, ``parquet`` or ``ipc`` for a file, ``arrow`` for a stream.
         stream: an object with ``__arrow_c_stream__``; None for a file.
-        begun: the descriptor of a file that is open, and what was read of it; None where the core
-            opens ``name`` itself.
-        rows: how many a stream has, where that is known at once.
-        size: bytes of a file, 0 where unknown.
-        columns: all columns of the input that a stream was made from, also those that it leaves
-            out; None where only the core, or the stream itself, knows them.
-        gaps: where the stream lacks rows that ``where`` leaves out: before which of its rows, and
-            how many.
-        skipped: files of the same folder that are no data.
-        close: to be called when the core has read it, or will not; raises what the core could not
-            see.
+        begun: the descriptor of an open file, and the bytes that were read from it; None if the
+            core opens ``name`` itself.
+        rows: the number of rows of a stream, if known without reading it.
+        size: the size of a file in bytes, 0 if unknown.
+        columns: all columns of the input behind a stream, also those that the stream omits; None
+            if only the core or the stream knows them.
+        gaps: the rows that ``where`` excludes and that the stream omits: the row of the stream
+            after the gap, and the number of omitted rows.
+        skipped: files in the same folder that are not data.
+        close: called when the core has finished; raises errors that the core cannot see.
     """
 
     name: str
@@ -70,23 +69,23 @@ class Feed:
 
     @property
     def handle(self) -> Any:
-        """What the core reads in place of the file ``name``: a stream, an open file, or None."""
+        """What the core reads instead of the file ``name``: a stream, an open file, or None."""
         return self.stream if self.stream is not None else self.begun
 
 
 def file_format(name: str) -> FileFormat:
-    """``name``, which is one that the core reads from files."""
+    """``name`` as a format that the core reads from files."""
     return cast(FileFormat, name)
 
 
-class readable:
-    """Turns what pyarrow and the system raise on opening into an InputError.
+class as_input_error:
+    """A context that converts errors of pyarrow and the operating system to InputError.
 
     Args:
-        name: what errors show.
-        hide: takes the secrets of a URI out of a text.
-        code: of whatever is not a missing file.
-        remote: errors of a network are ``input.unreachable``.
+        name: the name in errors.
+        hide: removes the secrets of a URI from a text.
+        code: for errors other than a missing file.
+        remote: errors of a network become ``input.unreachable``.
     """
 
     def __init__(
@@ -114,6 +113,6 @@ class readable:
                 return
             elif self.remote and isinstance(error, OSError) and NETWORK.search(str(error)):
                 code = "input.unreachable"
-            said = self.hide(str(error)).strip().splitlines()
-            what = said[0] if said else type(error).__name__
+            lines = self.hide(str(error)).strip().splitlines()
+            what = lines[0] if lines else type(error).__name__
             raise InputError(f"{self.name}: {what}", code=code, input=self.name) from None

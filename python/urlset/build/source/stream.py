@@ -1,4 +1,4 @@
-"""Binary files that are read once: their first bytes put back, and unpacked by these."""
+"""Binary streams that can be read once: inspected before reading, and decompressed."""
 
 from __future__ import annotations
 
@@ -9,15 +9,16 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
-#: bytes that the window of an xz file may take: what ``xz -9`` needs is 65 MiB
+#: maximum memory in bytes to decompress xz; ``xz -9`` needs 65 MiB
 XZ_MEMORY = 256 << 20
 
 
 class Stream(io.RawIOBase):
-    """A binary file that can be read once, and looked at before.
+    """A binary file that can be read once, with a look at its first bytes.
 
     Args:
-        raw: has ``read(size)``, which may give fewer bytes, and none at the end only.
+        raw: an object with ``read(size)``, which may return fewer bytes, but no bytes only at the
+            end.
     """
 
     def __init__(self, raw: Any) -> None:
@@ -26,7 +27,7 @@ class Stream(io.RawIOBase):
         self._ended = False
 
     def peek(self, size: int) -> bytes:
-        """The next bytes, ``size`` at least where there are as many; they are not taken."""
+        """The next bytes, at least ``size`` if there are enough; they remain in the stream."""
         while len(self._head) < size and not self._ended:
             more = self._raw.read(max(size - len(self._head), 1 << 16))
             self._ended = not more
@@ -35,11 +36,11 @@ class Stream(io.RawIOBase):
 
     @property
     def ended(self) -> bool:
-        """What :meth:`peek` gave is all."""
+        """Whether :meth:`peek` returned the rest of the stream."""
         return self._ended
 
     def take_head(self) -> bytes:
-        """What was looked at; the stream goes on behind it."""
+        """Removes and returns the bytes that :meth:`peek` read."""
         head, self._head = self._head, b""
         return head
 
@@ -47,7 +48,7 @@ class Stream(io.RawIOBase):
         return True
 
     def read(self, size: int = -1) -> bytes:
-        """``size`` bytes, fewer only at the end: Arrow takes a short read for a cut."""
+        """``size`` bytes, fewer only at the end: Arrow treats a short read as the end."""
         if size < 0:
             return self.readall()
         parts: list[bytes] = []
@@ -73,8 +74,8 @@ class Stream(io.RawIOBase):
         super().close()
 
 
-class _Xz(io.RawIOBase):
-    """An xz file, one or several streams of it, with a limit of memory."""
+class _XzReader(io.RawIOBase):
+    """Decompresses an xz file of one or several streams, with a limit of memory."""
 
     def __init__(self, packed: Stream) -> None:
         self._packed = packed
@@ -88,17 +89,17 @@ class _Xz(io.RawIOBase):
         try:
             data = self._next(len(view))
         except lzma.LZMAError as error:
-            raise ValueError(f"cannot be unpacked ({error}); make it anew") from None
+            raise ValueError(f"cannot be decompressed ({error}); create the file again") from None
         view[: len(data)] = data
         return len(data)
 
     def _next(self, size: int) -> bytes:
-        """Up to ``size`` bytes, none at the end only."""
+        """Up to ``size`` bytes; no bytes only at the end."""
         data = b""
         while not data:
             packed = b""
             if self._from.eof:
-                # padding between streams is of zero bytes
+                # the padding between streams consists of zero bytes
                 packed = (self._from.unused_data or self._packed.read(1 << 16)).lstrip(b"\0")
                 if not packed and not self._packed.peek(1):
                     break
@@ -106,13 +107,13 @@ class _Xz(io.RawIOBase):
             elif self._from.needs_input:
                 packed = self._packed.read(1 << 16)
                 if not packed:
-                    raise EOFError("the file is cut short; make it anew")
+                    raise EOFError("the file is truncated; create it again")
             data = self._from.decompress(packed, size)
         return data
 
 
-def unpacked(file: Any) -> Any:
-    """A binary file with ``read``, of what a path or a :class:`Stream` holds, unpacked."""
+def decompressed(file: Any) -> Any:
+    """The decompressed content of a path or a :class:`Stream`, as a file with ``read``."""
     import pyarrow as pa
 
     if isinstance(file, str):
@@ -121,9 +122,9 @@ def unpacked(file: Any) -> Any:
     else:
         head = file.peek(6)
     if head.startswith(b"\xfd7zXZ\0"):
-        # closed when it is thrown away
+        # closed by the garbage collector
         stream = file if isinstance(file, Stream) else Stream(open(file, "rb"))  # noqa: PTH123, SIM115
-        return _Xz(stream)
+        return _XzReader(stream)
     native = pa.OSFile(file) if isinstance(file, str) else pa.PythonFile(file, mode="r")
     for first, codec in ((b"\x1f\x8b", "gzip"), (b"BZh", "bz2"), (b"\x28\xb5\x2f\xfd", "zstd")):
         if head.startswith(first):
