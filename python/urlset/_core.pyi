@@ -2,19 +2,24 @@
 
 from collections.abc import Callable, Sequence
 from os import PathLike
-from typing import Any, Literal, final
+from typing import Any, Literal, Protocol, final
 
 from _typeshed import SupportsWrite
 
 __all__ = [
     "MAX_BYTES",
     "MAX_URLS",
+    "Child",
     "Extension",
     "ExtensionOption",
+    "FileReport",
+    "Finding",
+    "Listing",
     "Progress",
     "Reading",
     "Seen",
     "Stream",
+    "Url",
     "__version__",
     "address",
     "build",
@@ -31,9 +36,12 @@ __all__ = [
     "look",
     "peek",
     "preview",
+    "read_index",
     "read_stream",
     "recognise",
+    "split_url",
     "trim",
+    "url_fault",
     "verify_files",
 ]
 
@@ -123,24 +131,180 @@ class Extension:
 
 def extensions() -> list[Extension]: ...
 
-# reading back: verify, read, diff
-def verify_files(
-    targets: Sequence[tuple[PathLike[str], str, str | None, bool, int]],
-    *,
-    threads: int | None,
-    memory: int,
-    duplicates: bool,
-    reciprocity: bool,
-    most: int,
-    rules: Sequence[tuple[Sequence[str] | None, Sequence[str], bool]],
-) -> str: ...
-def finding_codes() -> list[tuple[str, str, str]]: ...
-def peek(path: PathLike[str]) -> tuple[str, list[tuple[str, str | None, int, int]]]: ...
+# verify
+class _Target(Protocol):
+    """A file to verify; ``rules`` is an index of the rules."""
+
+    @property
+    def path(self) -> PathLike[str]: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def url(self) -> str | None: ...
+    @property
+    def listed(self) -> bool: ...
+    @property
+    def rules(self) -> int: ...
+
+class _Rules(Protocol):
+    """What a set of files may contain although it is unusual."""
+
+    @property
+    def hosts(self) -> Sequence[str] | None: ...
+    @property
+    def added(self) -> Sequence[str]: ...
+    @property
+    def kept_duplicates(self) -> bool: ...
+
+class _Checks(Protocol):
+    """The options of a check."""
+
+    @property
+    def threads(self) -> int | None: ...
+    @property
+    def memory(self) -> int: ...
+    @property
+    def duplicates(self) -> bool: ...
+    @property
+    def reciprocity(self) -> bool: ...
+    @property
+    def most(self) -> int: ...
 
 @final
+class FileReport:
+    """What was found in one file.
+
+    Attributes:
+        kind: ``urlset index text feed unknown``.
+        urls: entries, invalid ones included.
+        bytes: size before compression.
+        size: size on disk.
+        gzip: whether the file is compressed.
+        children: the entries of an index.
+        findings: the listed findings.
+        counts: the number of all findings by code.
+    """
+
+    @property
+    def kind(self) -> str: ...
+    @property
+    def urls(self) -> int: ...
+    @property
+    def bytes(self) -> int: ...
+    @property
+    def size(self) -> int: ...
+    @property
+    def gzip(self) -> bool: ...
+    @property
+    def children(self) -> list[Child]: ...
+    @property
+    def findings(self) -> list[Finding]: ...
+    @property
+    def counts(self) -> dict[str, int]: ...
+
+def verify_files(
+    targets: Sequence[_Target], rules: Sequence[_Rules], checks: _Checks
+) -> list[FileReport]: ...
+def finding_codes() -> list[tuple[str, str, str]]: ...
+
+@final
+class Child:
+    """An entry of an index."""
+
+    @property
+    def loc(self) -> str: ...
+    @property
+    def lastmod(self) -> str | None: ...
+    @property
+    def line(self) -> int: ...
+    @property
+    def offset(self) -> int: ...
+
+@final
+class Finding:
+    """One finding; the attributes are those of ``urlset.inspect.verify.Problem``."""
+
+    @property
+    def code(self) -> str: ...
+    @property
+    def severity(self) -> str: ...
+    @property
+    def line(self) -> int: ...
+    @property
+    def offset(self) -> int: ...
+    @property
+    def url(self) -> str | None: ...
+    @property
+    def message(self) -> str: ...
+    @property
+    def help(self) -> str: ...
+
+@final
+class Listing:
+    """The kind of a file and, for an index, its entries.
+
+    Attributes:
+        kind: ``urlset index text feed unknown``, or ``other``: XML, but not a sitemap.
+        entries: the number of entries that were read, invalid ones included.
+        children: the entries of an index, at most 50,000; empty for any other file.
+        findings: the first finding of each code, in the order of the file.
+        first_break: the first finding that makes the file unreliable.
+    """
+
+    @property
+    def kind(self) -> str: ...
+    @property
+    def entries(self) -> int: ...
+    @property
+    def children(self) -> list[Child]: ...
+    @property
+    def findings(self) -> list[Finding]: ...
+    @property
+    def first_break(self) -> Finding | None: ...
+
+def peek(path: PathLike[str]) -> Listing: ...
+def read_index(path: PathLike[str]) -> Listing: ...
+
+# URLs
+@final
+class Url:
+    """The parts of an absolute http or https URL.
+
+    Attributes:
+        scheme: ``http`` or ``https``.
+        userinfo: the part before ``@``.
+        host: in lower case; an IPv6 address with its brackets.
+        port: None for the default port of the scheme.
+        path, query, fragment: as written, without their ``?`` and ``#``.
+        authority: host, and port if it is not the default: ``www.shop.example:8080``.
+        origin: scheme and authority: ``https://www.shop.example``.
+    """
+
+    @property
+    def scheme(self) -> str: ...
+    @property
+    def userinfo(self) -> str | None: ...
+    @property
+    def host(self) -> str: ...
+    @property
+    def port(self) -> int | None: ...
+    @property
+    def path(self) -> str: ...
+    @property
+    def query(self) -> str | None: ...
+    @property
+    def fragment(self) -> str | None: ...
+    @property
+    def authority(self) -> str: ...
+    @property
+    def origin(self) -> str: ...
+
+def split_url(text: str) -> Url | None: ...
+def url_fault(text: str) -> str | None: ...
+
 @final
 class Stream:
-    """Rows that can be read any number of times, each time anew."""
+    """Rows that can be read any number of times, each time from the files."""
 
     def open(self) -> Reading: ...
     def __arrow_c_schema__(self) -> object: ...
@@ -150,9 +314,10 @@ class Stream:
 
 @final
 class Reading:
-    """The rows, read once."""
+    """One pass over the rows."""
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object: ...
+    def check(self) -> None: ...
     def wait(self) -> None: ...
 
 def read_stream(

@@ -1,56 +1,29 @@
 """The exceptions of urlset.
 
-Error                   everything below; ``.code`` is stable, ``.exit_status`` is the command's
+Error                   base class; ``.code`` is stable, ``.exit_status`` is that of the command
 ├── ConfigError         wrong options, a missing or ambiguous column         exit 2
 ├── InputError          input missing, unreadable or damaged                 exit 3
-├── DataError           the data says no, nothing was published              exit 1
+├── DataError           a data check failed, nothing was published           exit 1
 │   └── RejectLimitError    more rejected rows than ``max_rejects`` allows
-├── PublishError        output not writable, folder held by another build    exit 3
-└── AnnounceError       a search engine said no                              exit 1
+├── PublishError        output not writable, folder locked by another build  exit 3
+└── AnnounceError       a search engine rejected the request                 exit 1
 """
 
 from __future__ import annotations
 
 
 class Error(Exception):
-    """Above all errors of urlset.
+    """The base class of all errors of urlset. ``str(error)`` is the message, position included.
 
     Attributes:
         code: stable, such as ``csv.unclosed_quote``.
-        exit_status: what the command line ends with.
+        input: the file as it was named, ``-`` for standard input; None if unknown.
+        row: 1 for the first row after the header; None if unknown.
+        column: its name; None if unknown.
+        exit_status: the exit status of the command line.
     """
 
     exit_status = 1
-
-    def __init__(self, message: str, *, code: str) -> None:
-        super().__init__(message)
-        self.code = code
-
-
-class ConfigError(Error):
-    """Wrong options, or a column that is missing or ambiguous.
-
-    Attributes:
-        columns: those of the input, where one of them is missing or ambiguous and they are known.
-    """
-
-    exit_status = 2
-
-    def __init__(self, message: str, *, code: str, columns: tuple[str, ...] | None = None) -> None:
-        super().__init__(message, code=code)
-        self.columns = columns
-
-
-class InputError(Error):
-    """Input that is missing, unreadable or damaged.
-
-    Attributes:
-        input: the file as it was named, ``-`` for standard input.
-        row: 1 for the first row after the header.
-        column: by name.
-    """
-
-    exit_status = 3
 
     def __init__(
         self,
@@ -61,14 +34,44 @@ class InputError(Error):
         row: int | None = None,
         column: str | None = None,
     ) -> None:
-        super().__init__(message, code=code)
+        super().__init__(message)
+        self.code = code
         self.input = input
         self.row = row
         self.column = column
 
 
+class ConfigError(Error):
+    """Wrong options, or a column that is missing or ambiguous.
+
+    Attributes:
+        columns: all columns of the input, if the error is about one of them.
+    """
+
+    exit_status = 2
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        code: str,
+        input: str | None = None,
+        row: int | None = None,
+        column: str | None = None,
+        columns: tuple[str, ...] | None = None,
+    ) -> None:
+        super().__init__(message, code=code, input=input, row=row, column=column)
+        self.columns = columns
+
+
+class InputError(Error):
+    """Input that is missing, unreadable or damaged."""
+
+    exit_status = 3
+
+
 class DataError(Error):
-    """The data says no: no valid row, duplicates under ``fail``, a set that shrank too far."""
+    """A data check failed: no valid row, duplicates under ``fail``, a set that shrank too far."""
 
     exit_status = 1
 
@@ -78,12 +81,12 @@ class RejectLimitError(DataError):
 
 
 class PublishError(Error):
-    """The output cannot be written, or another build holds the folder."""
+    """The output cannot be written, or another build holds the lock of the folder."""
 
     exit_status = 3
 
 
 class AnnounceError(Error):
-    """A search engine refused what was sent, or could not be asked."""
+    """A search engine rejected the request, or could not be reached."""
 
     exit_status = 1

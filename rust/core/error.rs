@@ -1,5 +1,5 @@
-//! What can go wrong in a run: a kind (which decides the exit status), a
-//! stable code, the position, and what to do.
+//! Errors of the core: a kind, which decides the exit status, a stable code, the position, and what
+//! to do.
 
 use std::fmt;
 use std::io;
@@ -12,41 +12,43 @@ pub enum Kind {
     Config,
     /// The input is missing, unreadable or damaged: exit status 3.
     Input,
-    /// The data says no (too many rejects, duplicates under `fail`): exit status 1.
+    /// A data check failed, such as duplicates under `fail`: exit status 1.
     Data,
+    /// More rows were rejected than allowed: exit status 1.
+    Rejects,
     /// The output cannot be written: exit status 3.
     Output,
     /// The caller asked the run to stop.
     Cancelled,
 }
 
-/// Where in the input something went wrong. Rows count from 1, headers not included.
+/// The position of an error in an input. Rows count from 1; the header is not a row.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Position {
     /// The file as the user named it; `-` for standard input.
     pub input: Option<String>,
-    /// The row, 1 for the first one after the header.
+    /// The row, from 1.
     pub row: Option<u64>,
-    /// The column by name.
+    /// The name of the column.
     pub column: Option<String>,
 }
 
 /// An error of the core.
 #[derive(Debug)]
 pub struct Error {
-    /// Its class.
+    /// The class.
     pub kind: Kind,
-    /// A stable code such as `csv.unclosed_quote`.
+    /// The stable code, such as `csv.unclosed_quote`.
     pub code: &'static str,
     /// What happened and what to do, in one line, without the position.
     pub message: String,
     /// Where it happened.
     pub position: Position,
-    /// The error of the operating system or of a library behind it.
+    /// The error of the operating system or of a library that caused it.
     pub source: Option<Box<dyn std::error::Error + Send + Sync>>,
 }
 
-/// The result of everything that can fail in the core.
+/// The result of all fallible functions of the core.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {
@@ -81,7 +83,7 @@ impl Error {
         Error::output("output.unwritable", path, source)
     }
 
-    /// A thread of ours is gone that should be there.
+    /// A thread of the core ended although its work was not complete.
     pub fn thread() -> Error {
         Error::new(Kind::Output, "internal.thread", "a thread ended early")
     }
@@ -95,32 +97,32 @@ impl Error {
         )
     }
 
-    /// The same error, at an input.
+    /// Sets the input, unless it is set.
     pub fn in_input(mut self, input: impl Into<String>) -> Error {
         self.position.input.get_or_insert(input.into());
         self
     }
 
-    /// The same error, at a row (1 for the first).
+    /// Sets the row (from 1), unless it is set.
     pub fn at_row(mut self, row: u64) -> Error {
         self.position.row.get_or_insert(row);
         self
     }
 
-    /// The same error, at a column.
+    /// Sets the column, unless it is set.
     pub fn at_column(mut self, column: impl Into<String>) -> Error {
         self.position.column.get_or_insert(column.into());
         self
     }
 
-    /// The same error, with the one that caused it.
+    /// Sets the error that caused it.
     pub fn caused_by(mut self, source: impl std::error::Error + Send + Sync + 'static) -> Error {
         self.source = Some(Box::new(source));
         self
     }
 }
 
-/// An I/O error as a person says it: "No such file or directory", without the number.
+/// The message of an I/O error without the number of the operating system: "No such file or directory".
 pub fn plain(error: &io::Error) -> String {
     let text = error.to_string();
     match text.find(" (os error") {

@@ -1,17 +1,17 @@
-//! Errors of the core as the exceptions of `urlset.errors`.
+//! Errors of the core as the exceptions of `urlset.errors`: the only place that maps them.
 
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use urlset_core::flow::outcome::RunError;
-use urlset_core::{Error, Kind};
+use urlset_core::{Error, Kind, Position};
 
-/// The exception that an error of the core is in Python.
+/// The exception for an error of the core.
 pub fn exception(py: Python<'_>, error: &Error) -> PyErr {
     build(py, error).unwrap_or_else(|failed| failed)
 }
 
-/// The exception for a failed run, with the accounts of the rows as JSON in `outcome` where they are
+/// The exception for a failed run, with the row accounting as JSON in `outcome`, if it is
 /// known.
 pub fn run_exception(py: Python<'_>, failed: &RunError) -> PyErr {
     let exception = exception(py, &failed.error);
@@ -27,18 +27,17 @@ fn build(py: Python<'_>, error: &Error) -> PyResult<PyErr> {
         Kind::Cancelled => return Ok(PyKeyboardInterrupt::new_err(error.to_string())),
         Kind::Config => "ConfigError",
         Kind::Input => "InputError",
-        Kind::Data if error.code == "rejects.limit" => "RejectLimitError",
         Kind::Data => "DataError",
+        Kind::Rejects => "RejectLimitError",
         Kind::Output => "PublishError",
     };
-    let named = PyDict::new(py);
-    named.set_item("code", error.code)?;
-    if error.kind == Kind::Input {
-        named.set_item("input", &error.position.input)?;
-        named.set_item("row", error.position.row)?;
-        named.set_item("column", &error.position.column)?;
-    }
+    let Position { input, row, column } = &error.position;
+    let attributes = PyDict::new(py);
+    attributes.set_item("code", error.code)?;
+    attributes.set_item("input", input)?;
+    attributes.set_item("row", row)?;
+    attributes.set_item("column", column)?;
     let class = py.import("urlset.errors")?.getattr(class)?;
-    let exception = class.call((error.to_string(),), Some(&named))?;
+    let exception = class.call((error.to_string(),), Some(&attributes))?;
     Ok(PyErr::from_value(exception))
 }

@@ -1,10 +1,14 @@
-//! The Python module `urlset._core`: each function extracts, detaches, calls the core once, converts.
+//! The Python module `urlset._core`. Each function extracts its arguments, detaches from the
+//! interpreter, calls the core once and converts the result.
 
 mod buffer;
 mod error;
 mod extension;
-mod parse;
+mod index;
 mod run;
+mod stream;
+mod url;
+mod verify;
 
 use pyo3::prelude::*;
 
@@ -22,9 +26,16 @@ mod _core {
     use super::extension::{Extension, ExtensionOption, extensions};
 
     #[pymodule_export]
-    use super::parse::{
-        Reading, Stream, diff_stream, finding_codes, peek, read_stream, trim, verify_files,
-    };
+    use super::index::{Child, Finding, Listing, peek, read_index};
+
+    #[pymodule_export]
+    use super::stream::{Reading, Stream, diff_stream, read_stream, trim};
+
+    #[pymodule_export]
+    use super::url::{Url, split_url, url_fault};
+
+    #[pymodule_export]
+    use super::verify::{FileReport, finding_codes, verify_files};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -18,7 +18,7 @@ use urlset_core::build::read::parquet::{Parquet, ParquetOptions};
 use urlset_core::build::write::dir::Dir;
 use urlset_core::build::write::gzip::Libdeflate;
 use urlset_core::config::Config;
-use urlset_core::error::Kind;
+use urlset_core::error::{Error, Kind};
 use urlset_core::inspect::diff::{Options as DiffOptions, Shard};
 use urlset_core::inspect::parquet::{Failure, write};
 use urlset_core::inspect::read::{BatchStream, read};
@@ -57,10 +57,10 @@ const POINTS: [Points; 8] = [
     (build_large, &["worker.part", "worker.part@4", "worker.write", "collector.event@9"]),
     (build_sorted, &["sorter", "sorter.run", "sorter.run@2", "worker.write"]),
     (build_parquet, &["decoder", "decoder.group", "decoder.group@2", "reader.batch@5"]),
-    (check, &["crew", "crew@2"]),
+    (check, &["inspect", "inspect@2"]),
     (read_all, &["read", "read.file", "read.file@2", "read.flush", "read.flush@3"]),
     (to_parquet, &["encode", "encode.group", "encode.group@2", "group", "group.batch@2"]),
-    (compare, &["changes", "changes.row", "changes.row@5", "crew"]),
+    (compare, &["changes", "changes.row", "changes.row@5", "inspect"]),
 ];
 /// Points of the binding, which tests/python/test_panics.py has.
 const BINDING: [&str; 2] = ["build", "look"];
@@ -270,23 +270,20 @@ fn check(folder: &Path) -> Told {
     let options = VerifyOptions { threads: 3, ..VerifyOptions::default() };
     match verify(&targets, &options, &mut || false) {
         Ok(reports) => Ok(reports.iter().map(|report| report.summary.entries).sum()),
-        Err(error) => Err((error.code.to_owned(), error.to_string())),
+        Err(error) => Err(said(error)),
     }
 }
 
 fn drain(stream: BatchStream) -> Told {
     let mut rows = 0;
     for batch in stream {
-        rows += batch.map_err(|error| said(&error.to_string()))?.num_rows() as u64;
+        rows += batch.map_err(said)?.num_rows() as u64;
     }
     Ok(rows)
 }
 
-/// `External error: [code] message`
-fn said(text: &str) -> (String, String) {
-    let text = text.split_once('[').map_or(text, |(_, text)| text);
-    let (code, message) = text.split_once("] ").unwrap_or(("", text));
-    (code.to_owned(), message.to_owned())
+fn said(error: Error) -> (String, String) {
+    (error.code.to_owned(), error.to_string())
 }
 
 fn read_all(folder: &Path) -> Told {
@@ -296,7 +293,7 @@ fn read_all(folder: &Path) -> Told {
 fn write_parquet(path: &Path, stream: BatchStream) -> Told {
     let file = fs::File::create(path).unwrap();
     write(stream, file, 2, &mut || false).map_err(|failure| match failure {
-        Failure::Rows(error) => said(&error.to_string()),
+        Failure::Rows(error) => said(error),
         other => panic!("{other:?}"),
     })
 }

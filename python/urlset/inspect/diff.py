@@ -122,7 +122,7 @@ def _is_index(found: Found, name: str) -> bool:
     for item in found.items:
         if item.name == name:
             try:
-                return bool(_core.peek(item.path)[0] == "index")
+                return _core.peek(item.path).kind == "index"
             except OSError:
                 return False
     return False

@@ -103,11 +103,12 @@ def fetched(url: str, *, allow_private: bool = False) -> Iterator[Found]:
             fetcher.stop()
 
 
-def _peek(path: Path) -> tuple[str, list[tuple[str, str | None, int, int]]]:
+def _peek(path: Path) -> tuple[str, list[_core.Child]]:
     try:
-        return _core.peek(path)
+        listing = _core.peek(path)
     except OSError:
         return "unknown", []
+    return listing.kind, listing.children
 
 
 def _late(_job: object) -> Refused:
@@ -124,14 +125,13 @@ class _Fetcher:
         self._stopped = False
         self._end = time.monotonic() + TARGET_DEADLINE
 
-    def children(
-        self, index: str, children: list[tuple[str, str | None, int, int]], found: Found
-    ) -> None:
+    def children(self, index: str, children: list[_core.Child], found: Found) -> None:
         """Fetches what an index lists; a file that cannot be had is a problem, not an error."""
         seen: dict[str, int] = {}
         jobs = []
-        for loc, _, line, offset in children:
-            place = (index, line, offset, loc)
+        for child in children:
+            loc, line = child.loc, child.line
+            place = (index, line, child.offset, loc)
             if loc in seen:
                 problem = ("index.duplicate", *place, f"listed already in line {seen[loc]}")
                 found.problems.append(problem)

@@ -3,30 +3,28 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Self
 
 from .. import _core
 from ..destination.outfile import must_be_local, replacing
-from ..errors import ConfigError, InputError, PublishError
+from ..errors import ConfigError, PublishError
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 FORMATS = (".parquet", ".csv", ".jsonl", ".arrow")
-_CODED = re.compile(r"\[([a-z0-9_]+\.[a-z0-9_]+)\] (.*)", re.DOTALL)
 
 
 class Rows:
-    """Rows as a stream of Arrow batches; each reading of them begins anew.
+    """Rows as a stream of Arrow batches. Each pass reads the files again.
 
-    Anything that knows ``__arrow_c_stream__`` takes it as it is, any number of times: DuckDB,
-    Polars, pandas, pyarrow. Iterating gives ``pyarrow.RecordBatch`` objects. Fetched files live as
-    long as this object or whoever reads from it, or until :meth:`close`; after that, reading is an
+    Any consumer of ``__arrow_c_stream__`` accepts it, any number of times: DuckDB, Polars, pandas,
+    pyarrow. Iteration yields ``pyarrow.RecordBatch`` objects. Fetched files exist as long as this
+    object and its readers, or until :meth:`close`. After that, reading raises an
     :class:`InputError` with the code ``read.closed``.
     """
 
@@ -35,18 +33,14 @@ class Rows:
         self._stack = stack
         self._threads = threads
 
-    def _open(self) -> _core.Reading:
-        with stream_errors():
-            return self._stream.open()
-
     def __arrow_c_schema__(self) -> object:
         return self._stream.__arrow_c_schema__()
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        return self._open().__arrow_c_stream__(requested_schema)
+        return self._stream.open().__arrow_c_stream__(requested_schema)
 
     def reader(self) -> pa.RecordBatchReader:
-        """The rows from the first one on, as a ``pyarrow.RecordBatchReader``."""
+        """A new pass over the rows, as a ``pyarrow.RecordBatchReader``."""
         import pyarrow as pa
 
         return pa.RecordBatchReader.from_stream(self)
@@ -61,15 +55,17 @@ class Rows:
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         import pyarrow as pa
 
-        reading = self._open()
+        reading = self._stream.open()
         reader = pa.RecordBatchReader.from_stream(reading)
         while True:
-            reading.wait()  # where a signal can end it
+            reading.wait()  # a signal can end this wait, but not the next call
             try:
-                with stream_errors():
-                    batch = reader.read_next_batch()
+                batch = reader.read_next_batch()
             except StopIteration:
                 return
+            except (pa.ArrowException, OSError):
+                reading.check()  # raises the error of the core, of which pyarrow has only the text
+                raise
             yield batch
 
     def read_all(self) -> pa.Table:
@@ -89,11 +85,10 @@ class Rows:
             InputError: a sitemap cannot be read.
             OSError: the file cannot be written.
         """
-        with stream_errors():
-            return int(self._stream.write_parquet(file, self._threads))
+        return self._stream.write_parquet(file, self._threads)
 
     def close(self) -> None:
-        """Let go of fetched files; whoever reads still gets an error."""
+        """Delete fetched files; a pass that is not at its end fails."""
         self._stream.close()
         self._stack.close()
 
@@ -104,24 +99,11 @@ class Rows:
         self.close()
 
 
-@contextmanager
-def stream_errors() -> Iterator[None]:
-    """Turns an error that came through an Arrow stream into an :class:`InputError`."""
-    try:
-        yield
-    except (OSError, RuntimeError, ValueError) as error:
-        coded = _CODED.search(str(error))
-        if coded is None:
-            raise
-        message = coded[2].split(". Detail:")[0].strip()
-        raise InputError(message, code=coded[1]) from None
-
-
 def format_of(path: str, given: str | None = None) -> str:
-    """The format of an output: as given, or by the suffix; ``-`` is CSV.
+    """The format of an output: ``given``, or the one of the suffix; ``-`` is CSV.
 
     Raises:
-        ConfigError: the suffix names none of ``.parquet .csv .jsonl .arrow``.
+        ConfigError: the suffix is not one of ``.parquet .csv .jsonl .arrow``.
     """
     if given:
         return given
@@ -137,9 +119,9 @@ def format_of(path: str, given: str | None = None) -> str:
 
 
 def write(rows: Rows, path: str, format: str | None = None) -> int:
-    """Write rows to a file or, ``-``, to stdout; returns their number.
+    """Write rows to a file or, ``-``, to stdout; returns the number of rows.
 
-    A file is written under a temporary name beside it and renamed when it is whole.
+    A file is written under a temporary name in the same folder, and renamed when it is complete.
 
     Raises:
         ConfigError: the format is unknown.
@@ -153,7 +135,7 @@ def write(rows: Rows, path: str, format: str | None = None) -> int:
             count = _write(rows, sys.stdout.buffer, kind)
             sys.stdout.buffer.flush()
         except OSError as error:
-            with suppress(OSError, ValueError):  # what is buffered still is not tried again at exit
+            with suppress(OSError, ValueError):  # no second attempt to flush the buffer at exit
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             why = error.strerror or str(error)
             raise PublishError(f"stdout: {why}", code="output.unwritable") from error
@@ -198,7 +180,7 @@ def _arrow(file: BinaryIO, schema: pa.Schema) -> Any:
 
 
 class _JsonLines:
-    """A row a line; times as ISO 8601 in UTC, missing values left out."""
+    """One row per line; times in ISO 8601 and UTC, without missing values."""
 
     def __init__(self, file: BinaryIO, _schema: pa.Schema) -> None:
         self._file = file
@@ -215,7 +197,7 @@ class _JsonLines:
 
 
 def _pylist(batch: pa.RecordBatch) -> list[dict[str, Any]]:
-    """Rows as dicts; instants as text, because Python's datetime needs no time zone data then."""
+    """Rows as dicts; times as text, because Python's datetime would need time zone data."""
     import pyarrow as pa
 
     for n, column in enumerate(batch.schema):
@@ -226,7 +208,7 @@ def _pylist(batch: pa.RecordBatch) -> list[dict[str, Any]]:
 
 
 def _iso(column: Any) -> Any:
-    """Instants as ``2026-11-21T08:30:00Z``, with a fraction only where there is one."""
+    """Times as ``2026-11-21T08:30:00Z``, with the fraction if it is not zero."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -247,7 +229,7 @@ def _is_nested(kind: pa.DataType) -> bool:
 
 
 def flat(schema: pa.Schema) -> pa.Schema:
-    """The schema for CSV: nested columns become JSON text, instants ISO 8601."""
+    """The schema for CSV: nested columns become JSON text, times ISO 8601."""
     import pyarrow as pa
 
     def column(field: Any) -> Any:

@@ -120,11 +120,12 @@ def find(target: str | os.PathLike[str], **fetch_options: Any) -> Iterator[Found
         raise InputError(f"{text}: neither a file nor a folder", code="target.kind", input=text)
 
 
-def _peek(path: Path) -> tuple[str, list[tuple[str, str | None, int, int]]]:
+def _peek(path: Path) -> tuple[str, list[_core.Child]]:
     try:
-        return _core.peek(path)
+        listing = _core.peek(path)
     except OSError:
-        return "unreadable", []  # verifying and reading it tell why
+        return "unreadable", []  # verify and read report the reason
+    return listing.kind, listing.children
 
 
 def _file(path: Path) -> Found:
@@ -250,7 +251,7 @@ def _list(manifest: dict[str, Any], name: str) -> list[Any]:
 def _children(
     found: Found,
     index: Item,
-    children: list[tuple[str, str | None, int, int]],
+    children: list[_core.Child],
     root: Path,
     files: dict[str, Item],
 ) -> set[Path]:
@@ -258,8 +259,9 @@ def _children(
     seen: dict[str, int] = {}
     added: set[Path] = set()
     paths = {item.path: item for item in files.values()}
-    for loc, _, line, offset in children:
-        place = (index.name, line, offset, loc)
+    for child in children:
+        loc, line = child.loc, child.line
+        place = (index.name, line, child.offset, loc)
         if loc in seen:
             message = f"listed already in line {seen[loc]}"
             found.problems.append(("index.duplicate", *place, message))

@@ -1,8 +1,7 @@
-"""Check anybody's sitemaps: what crawlers will make of them."""
+"""Check sitemaps of any producer, as crawlers read them."""
 
 from __future__ import annotations
 
-import json
 import os
 import time
 from collections.abc import Sequence
@@ -10,7 +9,7 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from .. import _core
-from ..errors import ConfigError, Error, InputError, PublishError
+from ..errors import ConfigError, Error
 from .options import MEMORY, VerifyOptions
 from .targets import Found, Item, Rules, find
 
@@ -30,9 +29,9 @@ class Problem:
         code: stable, such as ``loc.relative``; docs/verify.md has the table.
         severity: ``error`` (against the protocol or its schema), ``warning`` or ``note``.
         file: the file, relative to the target, or its URL.
-        line: from 1; 0 where it is of the file as a whole.
+        line: from 1; 0 for a finding about the whole file.
         offset: byte offset before compression.
-        url: the URL it is about, if there is one.
+        url: the URL with the problem, if there is one.
         message: what is wrong.
         help: what to do.
     """
@@ -64,12 +63,12 @@ class Report:
 
     Attributes:
         ok: no error, and under ``strict`` no warning.
-        problems: of each file and code the first ones, errors first.
-        counts: how many of each code there are, listed or not.
-        files: what was verified.
-        urls: entries of all sitemaps.
-        bytes: of all files before compression.
-        seconds: how long it took.
+        problems: for each file and code the first ones, errors first.
+        counts: the number of problems by code, listed or not.
+        files: the verified files.
+        urls: the number of entries in all sitemaps.
+        bytes: the size of all files before compression.
+        seconds: the elapsed time.
     """
 
     ok: bool = True
@@ -81,27 +80,46 @@ class Report:
     seconds: float = 0.0
 
     def total(self, severity: str) -> int:
-        """How many findings of a severity there are."""
+        """The number of findings of a severity."""
         severities = _severities()
         return sum(n for code, n in self.counts.items() if severities[code][0] == severity)
 
     def to_dict(self) -> dict[str, Any]:
-        """The report as plain data, as ``--json`` writes it."""
+        """The report as plain data: the output of ``--json``."""
         totals = {f"{severity}s": self.total(severity) for severity in _RANK}
         return {"version": _core.__version__, **totals, **asdict(self)}
+
+
+@dataclass(frozen=True)
+class Checks:
+    """The options of a check, for one file or many.
+
+    Attributes:
+        duplicates: report URLs that are listed twice, within and across files.
+        reciprocity: report alternates (hreflang) that do not link back.
+        memory: bytes for the hashes of all URLs; above that they go to disk.
+        threads: 1 or more; by default one per core.
+        most: the number of findings to list for each code and file; all are counted.
+    """
+
+    duplicates: bool = True
+    reciprocity: bool = False
+    memory: int = MEMORY
+    threads: int | None = None
+    most: int = 100
 
 
 def verify(target: str | os.PathLike[str], **options: Unpack[VerifyKeywords]) -> Report:
     """Check a sitemap, an index with all it lists, a folder of them, or an http(s) URL.
 
     Args:
-        target: a file, a folder or a URL; any producer's, plain or gzip, XML or text.
+        target: a file, a folder or a URL, of any producer, plain or gzip, XML or text.
         options: those of ``urlset verify --help``, with underscores; ``duplicates=False`` for
             ``--no-duplicates``, ``memory`` in bytes, ``hosts`` also as a list. ``strict`` changes
             ``ok`` in the report.
 
     Raises:
-        InputError: the target does not exist, or holds no sitemap.
+        InputError: the target does not exist, or contains no sitemap.
         ConfigError: an option is out of range.
     """
     start = time.monotonic()
@@ -116,14 +134,8 @@ def verify(target: str | os.PathLike[str], **options: Unpack[VerifyKeywords]) ->
         if hosts is not None:
             for rules in found.rules:
                 rules.hosts = allowed
-        report = verify_found(
-            found,
-            duplicates=chosen.duplicates,
-            reciprocity=chosen.reciprocity,
-            memory=memory,
-            threads=threads,
-            most=most,
-        )
+        checks = Checks(chosen.duplicates, chosen.reciprocity, memory, threads, most)
+        report = verify_found(found, checks)
     if chosen.strict:
         report.ok = report.ok and not report.total("warning")
     report.seconds = round(time.monotonic() - start, 3)
@@ -133,21 +145,21 @@ def verify(target: str | os.PathLike[str], **options: Unpack[VerifyKeywords]) ->
 def verify_files(
     items: Sequence[Item], manifest: dict[str, Any] | None = None, **options: Any
 ) -> Report:
-    """Check a list of local files, as a build does with what it staged.
+    """Check local files, as a build does with the files that it staged.
 
     Args:
-        manifest: what it says of hosts and added sitemaps is what the files may have.
-        options: those of :func:`verify_found`.
+        manifest: its hosts and added sitemaps are allowed in the files.
+        options: those of :class:`Checks`.
     """
     found = Found(list(items), rules=[Rules.of(manifest or {})])
-    return verify_found(found, **options)
+    return verify_found(found, Checks(**options))
 
 
 def host_list(hosts: str | Sequence[str]) -> list[str] | None:
-    """Hosts as the core takes them: ``None`` for ``same``, no entry for ``any``.
+    """Hosts in the form of the core: ``None`` for ``same``, an empty list for ``any``.
 
     Raises:
-        ConfigError: ``verify.options`` for what is no host.
+        ConfigError: ``verify.options`` for text that is not a host.
     """
     names = hosts.split(",") if isinstance(hosts, str) else list(hosts)
     if names in (["same"], ["any"]):
@@ -163,51 +175,35 @@ def host_list(hosts: str | Sequence[str]) -> list[str] | None:
             message = f"hosts: {name!r} is not a host; write same, any, or hosts such as"
             message += " m.shop.example,shop.example:8080"
             raise ConfigError(message, code="verify.options")
-        # https without a port is any scheme on its default port, 443 is that of https alone
+        # without a port, both schemes are allowed on their default port; with :443 only https
         found.append(f"{host}:443" if name.strip().endswith(":443") else host)
     return found
 
 
-def verify_found(
-    found: Found,
-    *,
-    duplicates: bool = True,
-    reciprocity: bool = False,
-    memory: int = MEMORY,
-    threads: int | None = None,
-    most: int = 100,
-) -> Report:
-    """Check files that were found already; the options are those of :func:`verify`."""
-    targets = [(item.path, item.name, item.url, item.listed, item.rules) for item in found.items]
-    with core_errors():
-        files = json.loads(
-            _core.verify_files(
-                targets,
-                threads=threads,
-                memory=memory,
-                duplicates=duplicates,
-                reciprocity=reciprocity,
-                most=most,
-                rules=[(each.hosts, each.added, each.kept_duplicates) for each in found.rules],
-            )
-        )
+def verify_found(found: Found, checks: Checks | None = None) -> Report:
+    """Check the files that :func:`.targets.find` found, and add the problems that it found."""
+    checks = checks or Checks()
     report = Report()
     severities = _severities()
+    files = _core.verify_files(found.items, found.rules, checks)
     for item, read in zip(found.items, files, strict=True):
-        size = read["size"] if read["gzip"] else None
-        report.files.append(File(item.name, read["kind"], read["urls"], read["bytes"], size))
-        if read["kind"] != "index":
-            report.urls += read["urls"]
-        report.bytes += read["bytes"]
-        for code, count in read["counts"].items():
+        size = read.size if read.gzip else None
+        report.files.append(File(item.name, read.kind, read.urls, read.bytes, size))
+        if read.kind != "index":
+            report.urls += read.urls
+        report.bytes += read.bytes
+        for code, count in read.counts.items():
             report.counts[code] = report.counts.get(code, 0) + count
-        report.problems += [Problem(file=item.name, **finding) for finding in read["findings"]]
+        report.problems += [
+            Problem(f.code, f.severity, item.name, f.line, f.offset, f.url, f.message, f.help)
+            for f in read.findings
+        ]
     listed: dict[tuple[str, str], int] = {}
     for code, file, line, offset, url, message in found.problems:
         severity, help_ = severities[code]
         report.counts[code] = report.counts.get(code, 0) + 1
         listed[code, file] = listed.get((code, file), 0) + 1
-        if listed[code, file] <= most:
+        if listed[code, file] <= checks.most:
             problem = Problem(code, severity, file, line, offset, url, message, help_)
             report.problems.append(problem)
     report.problems.sort(key=lambda p: (_RANK[p.severity], p.code, p.file, p.offset))
@@ -218,23 +214,3 @@ def verify_found(
 
 def _severities() -> dict[str, tuple[str, str]]:
     return {code: (severity, help_) for code, severity, help_ in _core.finding_codes()}
-
-
-class core_errors:
-    """Turns an error of the core into the exception of its kind."""
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, _type: object, error: BaseException | None, _trace: object) -> None:
-        if not isinstance(error, RuntimeError):
-            return
-        try:
-            said = json.loads(str(error))
-            kind, code, message = said["kind"], said["code"], said["message"]
-        except (ValueError, KeyError, TypeError):
-            return
-        if kind == "input":
-            raise InputError(message, code=code) from None
-        classes: dict[str, type[Error]] = {"config": ConfigError, "output": PublishError}
-        raise classes.get(kind, Error)(message, code=code) from None

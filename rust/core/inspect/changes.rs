@@ -5,12 +5,12 @@ use std::sync::{Arc, Mutex};
 
 use arrow_array::builder::{ArrayBuilder, StringBuilder};
 use arrow_array::{ArrayRef, RecordBatch};
-use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use crossbeam_channel::bounded;
 
 use crate::error::{Error, Kind, Result};
 use crate::inspect::diff::{Change, Counts, Options, Shard, diff};
-use crate::inspect::read::{BatchStream, failure, tell};
+use crate::inspect::read::{BatchStream, internal, tell};
 use crate::inspect::records::text;
 use crate::inspect::rows::ROWS;
 use crate::thread::{inject, start};
@@ -40,9 +40,10 @@ impl Batches {
         text(old, change.old_lastmod.as_deref());
     }
 
-    fn finish(&mut self) -> std::result::Result<RecordBatch, ArrowError> {
+    fn finish(&mut self) -> Result<RecordBatch> {
         let columns = self.columns.iter_mut().map(|b| Arc::new(b.finish()) as ArrayRef).collect();
         RecordBatch::try_new(self.schema.clone(), columns)
+            .map_err(|error| internal(error.to_string()))
     }
 }
 
@@ -83,7 +84,7 @@ pub fn stream(
             }
             Err(error) if error.kind == Kind::Cancelled => {}
             Err(error) => {
-                sender.send(Some(Err(failure(error.code, &error.to_string())))).ok(); // likewise
+                sender.send(Some(Err(error))).ok(); // likewise
             }
         }
         sender.send(None).ok(); // likewise

@@ -13,12 +13,12 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use crate::error::{Error, Result};
-use crate::inspect::crew::Crew;
 use crate::inspect::document::entry::{Entry, Form, Visitor};
 use crate::inspect::document::inflate::Inflater;
 use crate::inspect::document::{parse, regular};
-use crate::inspect::finding::{At, Log};
+use crate::inspect::finding::Log;
 use crate::inspect::spill::{Hasher, PARTITIONS, Parts, Spill, Writer, partitions};
+use crate::inspect::workers::Workers;
 
 /// A sitemap file of one side.
 #[derive(Debug, Clone)]
@@ -111,8 +111,8 @@ pub fn diff(
     let spill = Spill::new(options.memory, threads, options.spill.clone());
     let hasher = Hasher::fixed();
     let next = AtomicUsize::new(0);
-    let mut crew = Crew::new(threads, poll);
-    let parts: Vec<Parts> = crew.run(|stop| {
+    let mut workers = Workers::new(threads, poll);
+    let parts: Vec<Parts> = workers.run(|stop| {
         let mut inflater = Inflater::default();
         let mut writer = spill.writer();
         while !stop.load(Ordering::Relaxed) {
@@ -135,7 +135,7 @@ pub fn diff(
     if spill.has_spilled() {
         // partition after partition, so that no more than one waits; each sorted
         for part in 0..PARTITIONS {
-            crew.check()?;
+            workers.check()?;
             give(compare(&spill, &parts, part)?, &mut counts, sink)?;
         }
         return Ok(counts);
@@ -144,7 +144,7 @@ pub fn diff(
         all.extend(compare(&spill, &parts, part)?);
         Ok(())
     };
-    let changes = partitions(&mut crew, Vec::new, gather)?.into_iter().flatten().collect();
+    let changes = partitions(&mut workers, Vec::new, gather)?.into_iter().flatten().collect();
     give(changes, &mut counts, sink)?;
     Ok(counts)
 }
@@ -230,11 +230,7 @@ fn one(
     }
     opened.stamp.check(&shard.path, &mut log);
     match log.first_break() {
-        Some(first) if !lenient => {
-            let At { line, .. } = first.at;
-            let message = format!("line {line}: {}; {}", first.message, first.code.help);
-            Err(Error::input(first.code.name, message).in_input(&shard.name))
-        }
+        Some(first) if !lenient => Err(first.error().in_input(&shard.name)),
         _ => Ok(()),
     }
 }

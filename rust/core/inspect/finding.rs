@@ -2,7 +2,9 @@
 
 use std::fmt::Write;
 
-use crate::inspect::codes::{Code, Severity};
+use crate::error::Error;
+use crate::inspect::codes;
+use crate::inspect::codes::Code;
 
 /// A place in the uncompressed bytes of a file.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -24,6 +26,15 @@ pub struct Finding {
     pub url: Option<String>,
     /// What is wrong, in one line; values in it are cut short.
     pub message: String,
+}
+
+impl Finding {
+    /// The finding as an error of reading the file.
+    pub fn error(&self) -> Error {
+        let Finding { code, at, message, .. } = self;
+        let line = if at.line > 0 { format!("line {}: ", at.line) } else { String::new() };
+        Error::input(code.name, format!("{line}{message}; {}", code.help))
+    }
 }
 
 /// What any file may cost, in steps of at most 100 ns, however small it is.
@@ -164,11 +175,32 @@ impl Log {
     }
 }
 
-/// Codes that say that the bytes are not a readable sitemap.
+/// The codes of bytes that are not a readable sitemap.
+static BREAKS: &[&Code] = &[
+    &codes::FILE_UNREADABLE,
+    &codes::FILE_EMPTY,
+    &codes::FILE_NOT_SITEMAP,
+    &codes::FILE_CHANGED,
+    &codes::FILE_ABANDONED,
+    &codes::GZIP_CORRUPT,
+    &codes::GZIP_TRUNCATED,
+    &codes::GZIP_BOMB,
+    &codes::UTF8_INVALID,
+    &codes::XML_ENCODING,
+    &codes::XML_DECLARATION,
+    &codes::XML_DOCTYPE,
+    &codes::XML_ENTITY,
+    &codes::XML_CHARACTER,
+    &codes::XML_MALFORMED,
+    &codes::XML_MISMATCH,
+    &codes::XML_TRUNCATED,
+    &codes::XML_TRAILING,
+    &codes::XML_DEPTH,
+    &codes::XML_TOO_LONG,
+];
+
 fn breaks(code: &Code) -> bool {
-    let name = code.name;
-    let area = ["file.", "gzip.", "utf8.", "xml."].iter().any(|area| name.starts_with(area));
-    area && code.severity == Severity::Error && name != "file.name"
+    BREAKS.iter().any(|one| std::ptr::eq(*one, code))
 }
 
 /// `bytes` as text of at most `most` characters, control characters escaped.

@@ -6,14 +6,16 @@ mod build;
 pub mod changes;
 pub mod check;
 pub mod codes;
-pub mod crew;
+
 pub mod diff;
 pub mod document;
 pub mod finding;
+pub mod index;
+pub mod overlap;
 pub mod parquet;
 pub mod read;
 mod records;
 pub mod rows;
 pub mod spill;
-pub mod trim;
 pub mod verify;
+pub mod workers;

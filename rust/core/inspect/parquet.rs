@@ -3,10 +3,10 @@
 
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use arrow_array::{RecordBatch, RecordBatchReader};
-use arrow_schema::{ArrowError, SchemaRef};
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_writer::{
@@ -18,8 +18,8 @@ use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::schema::types::ColumnPath;
 
 use crate::error::Error;
-use crate::inspect::crew::PATIENCE;
-use crate::inspect::read::{BatchStream, failure};
+use crate::inspect::read::{BatchStream, internal};
+use crate::inspect::workers::POLL_INTERVAL;
 use crate::thread::{guard, inject, start};
 
 /// Rows and bytes of a row group: small ones make slow files.
@@ -33,7 +33,7 @@ const REPEATED: [&str; 3] = ["shard", "changefreq", "change"];
 #[derive(Debug)]
 pub enum Failure {
     /// The rows cannot be read, or encoded.
-    Rows(ArrowError),
+    Rows(Error),
     /// The output cannot be written.
     Output(io::Error),
     /// The caller asked to stop.
@@ -45,9 +45,12 @@ impl From<ParquetError> for Failure {
         match error {
             ParquetError::External(inner) => match inner.downcast::<io::Error>() {
                 Ok(error) => Failure::Output(*error),
-                Err(other) => Failure::Rows(ArrowError::ExternalError(other)),
+                Err(other) => Failure::Rows(match other.downcast::<Error>() {
+                    Ok(error) => *error,
+                    Err(other) => internal(other.to_string()),
+                }),
             },
-            other => Failure::Rows(failure("read.internal", &other.to_string())),
+            other => Failure::Rows(internal(other.to_string())),
         }
     }
 }
@@ -56,7 +59,7 @@ type Encoded = Result<Vec<ArrowColumnChunk>, ParquetError>;
 /// A row group that is to be encoded, and where to send it then.
 type Job = (usize, Vec<RecordBatch>, Sender<Encoded>);
 /// Row groups in their order, or why there are no more.
-type Promised = Result<(usize, Receiver<Encoded>), ArrowError>;
+type Promised = Result<(usize, Receiver<Encoded>), Error>;
 
 /// Writes all batches to `out` on `threads` threads; returns the number of rows. `poll` is asked
 /// ten times a second whether to stop. Memory: a row group a thread, and one more.
@@ -75,7 +78,7 @@ pub fn write<W: Write + Send>(
     let (promises, promised) = bounded::<Promised>(threads.max(1));
     // they are not waited for after a stop: what is between two batches can take long
     let factory = Arc::new(factory);
-    let fallen = Arc::new(OnceLock::new());
+    let fallen = Arc::new(Mutex::new(None));
     let mut encoders = Vec::new();
     for thread in 0..threads.max(1) {
         let (factory, schema) = (factory.clone(), schema.clone());
@@ -85,17 +88,16 @@ pub fn write<W: Write + Send>(
             for (number, batches, to) in work {
                 let encoded = guard("encode.group", || encode(&factory, &schema, number, &batches));
                 // the taker may have gone
-                to.send(encoded.unwrap_or_else(|e| Err(ParquetError::External(said(&e).into()))))
-                    .ok();
+                to.send(encoded.unwrap_or_else(|e| Err(ParquetError::External(Box::new(e))))).ok();
             }
         };
         let failed = move |error: Error| {
-            told.get_or_init(|| said(&error));
+            told.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
             drop(alive);
         };
         match start("encode", run, failed) {
             Ok(encoder) => encoders.push(encoder),
-            Err(error) if thread == 0 => return Err(Failure::Rows(failed_rows(said(&error)))),
+            Err(error) if thread == 0 => return Err(Failure::Rows(error)),
             Err(_) => break, // those that there are do all the work
         }
     }
@@ -104,17 +106,16 @@ pub fn write<W: Write + Send>(
     start(
         "group",
         move || group(batches, &jobs, &promises),
-        move |error| drop(told.send(Err(failed_rows(said(&error))))), // or the taker has gone
+        move |error| drop(told.send(Err(error))), // or the taker has gone
     )
-    .map_err(|error| Failure::Rows(failed_rows(said(&error))))?;
+    .map_err(Failure::Rows)?;
+    let fallen = || fallen.lock().unwrap_or_else(PoisonError::into_inner).take();
     let mut total = 0;
-    while let Some(next) = patiently(&promised, poll)? {
+    while let Some(next) = poll_receive(&promised, poll)? {
         let (rows, encoded) = next.map_err(Failure::Rows)?;
-        let died = || match fallen.get() {
-            Some(text) => failed_rows(text.clone()),
-            None => failure("read.internal", "a thread died; this is a defect of urlset"),
-        };
-        let columns = patiently(&encoded, poll)?.ok_or_else(|| Failure::Rows(died()))??;
+        let died =
+            || fallen().unwrap_or_else(|| internal("a thread died; this is a defect of urlset"));
+        let columns = poll_receive(&encoded, poll)?.ok_or_else(|| Failure::Rows(died()))??;
         let mut group = writer.next_row_group()?;
         for column in columns {
             column.append_to_row_group(&mut group)?;
@@ -124,20 +125,11 @@ pub fn write<W: Write + Send>(
     }
     // all is encoded: they end at once, if they have not failed
     encoders.into_iter().for_each(|encoder| drop(encoder.join()));
-    if let Some(text) = fallen.get() {
-        return Err(Failure::Rows(failed_rows(text.clone())));
+    if let Some(error) = fallen() {
+        return Err(Failure::Rows(error));
     }
     writer.close()?;
     Ok(total)
-}
-
-/// An error as [`failure`] has it.
-fn said(error: &Error) -> String {
-    format!("[{}] {error}", error.code)
-}
-
-fn failed_rows(text: String) -> ArrowError {
-    ArrowError::ExternalError(text.into())
 }
 
 /// Sets the flag when it goes, whatever the reason.
@@ -162,9 +154,12 @@ fn properties(schema: &SchemaRef) -> Result<WriterProperties, ParquetError> {
 }
 
 /// What comes next; `None` where nothing will.
-fn patiently<T>(from: &Receiver<T>, poll: &mut dyn FnMut() -> bool) -> Result<Option<T>, Failure> {
+fn poll_receive<T>(
+    from: &Receiver<T>,
+    poll: &mut dyn FnMut() -> bool,
+) -> Result<Option<T>, Failure> {
     loop {
-        match from.recv_timeout(PATIENCE) {
+        match from.recv_timeout(POLL_INTERVAL) {
             Ok(next) => return Ok(Some(next)),
             Err(RecvTimeoutError::Disconnected) => return Ok(None),
             Err(RecvTimeoutError::Timeout) if poll() => return Err(Failure::Cancelled),

@@ -6,11 +6,11 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use arrow_array::{RecordBatch, RecordBatchReader};
-use arrow_schema::{ArrowError, SchemaRef};
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
 
-use crate::error::Error;
+use crate::error::{Error, Kind, Result};
 use crate::inspect::codes;
 use crate::inspect::document::entry::{Entry, Form, Visitor};
 use crate::inspect::document::inflate::Inflater;
@@ -22,10 +22,8 @@ use crate::thread::{guard, inject, start};
 /// Batches of one file that may wait to be taken.
 const WAITING: usize = 2;
 
-type Batch = Result<RecordBatch, ArrowError>;
-/// What a thread sends; `None` says that all was sent, so that a thread that died is not taken for
-/// one that is done.
-pub(crate) type Sent = Option<Batch>;
+/// What a thread sends. `None` marks the end: without it, a closed channel means that the thread died.
+pub(crate) type Sent = Option<Result<RecordBatch>>;
 
 /// A stream of batches made by threads behind it; dropping it stops them.
 pub struct BatchStream {
@@ -33,7 +31,7 @@ pub struct BatchStream {
     files: std::vec::IntoIter<Receiver<Sent>>,
     present: Option<Receiver<Sent>>,
     /// what was received and not taken yet
-    ahead: Option<Batch>,
+    ahead: Option<Result<RecordBatch>>,
     stop: Arc<AtomicBool>,
 }
 
@@ -45,6 +43,11 @@ impl BatchStream {
         stop: Arc<AtomicBool>,
     ) -> BatchStream {
         BatchStream { schema, files: files.into_iter(), present: None, ahead: None, stop }
+    }
+
+    /// The columns.
+    pub fn schema(&self) -> SchemaRef {
+        self.schema.clone()
     }
 
     /// The flag that makes the threads behind it stop.
@@ -64,8 +67,7 @@ impl BatchStream {
                 Ok(batch) => self.ahead = batch,
                 Err(RecvTimeoutError::Timeout) => return false,
                 Err(RecvTimeoutError::Disconnected) => {
-                    let message = "a thread died; this is a defect of urlset";
-                    self.ahead = Some(Err(failure("read.internal", message)));
+                    self.ahead = Some(Err(internal("a thread died; this is a defect of urlset")));
                 }
             }
         }
@@ -80,9 +82,9 @@ impl Drop for BatchStream {
 }
 
 impl Iterator for BatchStream {
-    type Item = Batch;
+    type Item = Result<RecordBatch>;
 
-    fn next(&mut self) -> Option<Batch> {
+    fn next(&mut self) -> Option<Self::Item> {
         while !self.wait(Duration::from_secs(60)) {}
         let batch = self.ahead.take()?;
         if batch.is_err() {
@@ -95,15 +97,9 @@ impl Iterator for BatchStream {
     }
 }
 
-impl RecordBatchReader for BatchStream {
-    fn schema(&self) -> SchemaRef {
-        self.schema.clone()
-    }
-}
-
-/// An error as the stream gives it: `[code] message`, so that the caller can tell what it is.
-pub(crate) fn failure(code: &str, message: &str) -> ArrowError {
-    ArrowError::ExternalError(format!("[{code}] {message}").into())
+/// A defect of urlset.
+pub(crate) fn internal(message: impl Into<String>) -> Error {
+    Error::new(Kind::Output, "read.internal", message)
 }
 
 /// Reads `files` (path and name) in order on `threads` threads. `lenient`: what cannot be read of
@@ -136,7 +132,7 @@ pub fn read(files: Vec<(PathBuf, String)>, threads: usize, lenient: bool) -> Bat
 
 /// Sends an error as the last thing; the taker may be gone.
 pub(crate) fn tell(sender: Sender<Sent>) -> impl FnOnce(Error) {
-    move |error| drop(sender.send(Some(Err(failure(error.code, &error.to_string())))))
+    move |error| drop(sender.send(Some(Err(error))))
 }
 
 struct Work {
@@ -210,7 +206,7 @@ impl Reading<'_> {
     /// Gives the batch out; waits while the taker is busy.
     fn flush(&mut self) -> ControlFlow<()> {
         inject("read.flush");
-        let batch = self.rows.finish();
+        let batch = self.rows.finish().map_err(|error| internal(error.to_string()));
         match self.sender.send(Some(batch)) {
             Ok(()) if !self.stop.load(Ordering::Relaxed) => ControlFlow::Continue(()),
             _ => ControlFlow::Break(()),
@@ -222,14 +218,8 @@ impl Reading<'_> {
             return;
         }
         if let Some(first) = log.first_break().filter(|_| !self.lenient) {
-            let place = if first.at.line > 0 {
-                format!("{name}: line {}", first.at.line)
-            } else {
-                name.to_owned()
-            };
-            let message = format!("{place}: {}; {}", first.message, first.code.help);
-            // the taker may have gone
-            self.sender.send(Some(Err(failure(first.code.name, &message)))).ok();
+            // the consumer may have stopped
+            self.sender.send(Some(Err(first.error().in_input(name)))).ok();
         }
         self.sender.send(None).ok(); // likewise
     }

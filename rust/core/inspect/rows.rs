@@ -8,9 +8,10 @@ use arrow_array::builder::{
 use arrow_array::{ArrayRef, RecordBatch, StructArray};
 use arrow_schema::{ArrowError, DataType, Field as Column, Fields, Schema, SchemaRef, TimeUnit};
 
-use crate::inspect::check::{date, value};
+use crate::inspect::check::value;
 use crate::inspect::document::entry::{Entry, Field};
 use crate::inspect::records::{self, Blocks, Lists, list, text, utf8};
+use crate::sitemap::date::Written;
 use crate::sitemap::extension::descriptor::{Extension, Mapping};
 use crate::sitemap::extension::record::record;
 use crate::sitemap::extension::{self, alternate, image};
@@ -107,8 +108,8 @@ impl Rows {
     pub fn push(&mut self, entry: &Entry<'_>) {
         self.bytes += entry.loc.len() + entry.arena.len();
         text(&mut self.loc, Some(entry.loc).filter(|loc| !loc.is_empty()));
-        let lastmod = entry.lastmod.and_then(|lastmod| date::parse(lastmod).ok());
-        self.lastmod.append_option(lastmod.map(|(instant, _)| instant));
+        let lastmod = entry.lastmod.and_then(|lastmod| Written::w3c(lastmod).ok());
+        self.lastmod.append_option(lastmod.map(|lastmod| lastmod.instant()));
         text(&mut self.lastmod_text, entry.lastmod);
         text(&mut self.changefreq, entry.changefreq.map(value::trim));
         self.priority.append_option(entry.priority.and_then(number));

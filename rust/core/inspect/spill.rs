@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use siphasher::sip128::SipHasher13;
 
 use crate::error::{Error, Result};
-use crate::inspect::crew::Crew;
+use crate::inspect::workers::Workers;
 
 /// Into how many partitions records are cast.
 pub const PARTITIONS: usize = 256;
@@ -185,14 +185,14 @@ impl Writer<'_> {
     }
 }
 
-/// Calls `work` for every partition, on the threads of `crew`, each with a state of its own.
+/// Calls `work` for every partition, on the threads of `workers`, each with a state of its own.
 pub fn partitions<S: Send>(
-    crew: &mut Crew<'_>,
+    workers: &mut Workers<'_>,
     state: impl Fn() -> S + Sync,
     work: impl Fn(&mut S, usize) -> Result<()> + Sync,
 ) -> Result<Vec<S>> {
     let next = AtomicUsize::new(0);
-    crew.run(|stop| {
+    workers.run(|stop| {
         let mut state = state();
         while !stop.load(Ordering::Relaxed) {
             let part = next.fetch_add(1, Ordering::Relaxed);
@@ -212,13 +212,13 @@ pub fn partitions<S: Send>(
 pub fn groups<const W: usize, S: Send>(
     spill: &Spill,
     writers: &[Parts],
-    crew: &mut Crew<'_>,
+    workers: &mut Workers<'_>,
     state: impl Fn() -> S + Sync,
     squeeze: impl Fn(&mut S, &[Record<W>], &mut Vec<Record<W>>) + Sync,
     group: impl Fn(&mut S, &[Record<W>]) + Sync,
 ) -> Result<Vec<S>> {
     let same = |a: &Record<W>, b: &Record<W>| a[..2] == b[..2];
-    partitions(crew, state, |state, part| {
+    partitions(workers, state, |state, part| {
         let mut records: Vec<Record<W>> = Vec::new();
         let passes = spill.passes(part, writers);
         for pass in 0..passes {
@@ -282,7 +282,7 @@ mod tests {
             let keep = |_: &mut Vec<_>, run: &[Record<3>], kept: &mut Vec<_>| kept.extend(run);
             let poll = &mut || false;
             let states =
-                groups(&spill, &parts, &mut Crew::new(2, poll), Vec::new, keep, gather).unwrap();
+                groups(&spill, &parts, &mut Workers::new(2, poll), Vec::new, keep, gather).unwrap();
             let all: BTreeMap<_, _> = states.into_iter().flatten().collect();
             assert_eq!(all, model);
         }
@@ -307,7 +307,7 @@ mod tests {
         };
         let poll = &mut || false;
         let states =
-            groups(&spill, &parts, &mut Crew::new(1, poll), || (0, 0), squeeze, count).unwrap();
+            groups(&spill, &parts, &mut Workers::new(1, poll), || (0, 0), squeeze, count).unwrap();
         assert_eq!(states, [(many - 1, 1)]);
         assert!(largest.load(Ordering::Relaxed) < 10_000, "{largest:?}");
     }

@@ -8,18 +8,19 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use crate::error::{Error, Result};
-use crate::inspect::check::date;
 use crate::inspect::check::entry::EntryChecks;
-use crate::inspect::check::host::Hosts;
 use crate::inspect::codes;
 use crate::inspect::codes::Code;
-use crate::inspect::crew::Crew;
 use crate::inspect::document::entry::{Entry, Field, Form, Visitor};
 use crate::inspect::document::inflate::Inflater;
-use crate::inspect::document::{MOST_CHILDREN, Summary, parse};
+use crate::inspect::document::{Summary, parse};
 use crate::inspect::finding::{At, Finding, Log};
+use crate::inspect::index::Child;
 use crate::inspect::spill::{Hasher, Parts, Record, Spill, Writer, groups};
+use crate::inspect::workers::Workers;
 use crate::sitemap::extension::alternate;
+use crate::sitemap::hosts::AllowedHosts;
+use crate::sitemap::limits::MAX_ENTRIES;
 
 /// A file to verify.
 #[derive(Debug, Clone)]
@@ -41,7 +42,7 @@ pub struct Target {
 #[derive(Debug, Clone, Default)]
 pub struct Rules {
     /// Hosts that URLs may have beside that of their file.
-    pub hosts: Hosts,
+    pub hosts: AllowedHosts,
     /// Addresses that an index may list, whatever their host.
     pub added: Vec<String>,
     /// Duplicates were kept on purpose: they are worth a note only.
@@ -88,29 +89,6 @@ impl Default for Options {
     }
 }
 
-/// An entry of an index.
-#[derive(Debug, Clone)]
-pub struct Child {
-    /// Its address.
-    pub loc: String,
-    /// Its lastmod as written.
-    pub lastmod: Option<String>,
-    /// Where it stands.
-    pub at: At,
-}
-
-impl Child {
-    /// The entry of an index, where it has an address.
-    pub(crate) fn of(entry: &Entry<'_>) -> Option<Child> {
-        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        (!entry.loc.is_empty()).then(|| Child {
-            loc: text(entry.loc),
-            lastmod: entry.lastmod.filter(|lastmod| date::parse(lastmod).is_ok()).map(text),
-            at: entry.place(0),
-        })
-    }
-}
-
 /// What was found in one file.
 #[derive(Debug)]
 pub struct FileReport {
@@ -144,8 +122,8 @@ pub fn verify(
     let next = AtomicUsize::new(0);
     let strict = Rules::default();
     let rules_of = |target: &Target| options.rules.get(target.rules).unwrap_or(&strict);
-    let mut crew = Crew::new(threads, poll);
-    let results = crew.run(|stop| {
+    let mut workers = Workers::new(threads, poll);
+    let results = workers.run(|stop| {
         let mut inflater = Inflater::default();
         let mut pages = options.duplicates.then(|| pages.writer());
         let mut links = options.reciprocity.then(|| links.writer());
@@ -187,7 +165,7 @@ pub fn verify(
         let found = groups(
             &pages,
             &page_parts,
-            &mut crew,
+            &mut workers,
             || Kept::new(most),
             |kept, same: &[Record<3>], rest| {
                 repeated(kept, same);
@@ -199,7 +177,7 @@ pub fn verify(
             true => &codes::LOC_KEPT_DUPLICATE,
             false => &codes::LOC_DUPLICATE,
         };
-        tell(targets, &mut reports, found, code, most, &mut crew, |other| {
+        tell(targets, &mut reports, found, code, most, &mut workers, |other| {
             format!("listed already in {other}")
         })?;
     }
@@ -207,7 +185,7 @@ pub fn verify(
         let found = groups(
             &links,
             &link_parts,
-            &mut crew,
+            &mut workers,
             || Kept::new(most),
             |_, same: &[Record<3>], rest| {
                 // the first of each direction
@@ -222,7 +200,7 @@ pub fn verify(
             },
         )?;
         let code = |_: &Target| &alternate::ONE_WAY;
-        tell(targets, &mut reports, found, code, most, &mut crew, |_| {
+        tell(targets, &mut reports, found, code, most, &mut workers, |_| {
             "an alternate of it does not link back, or is not in these sitemaps".to_owned()
         })?;
     }
@@ -354,7 +332,7 @@ impl Visitor for FileVisitor<'_, '_> {
 
     fn entry(&mut self, form: Form, entry: &Entry<'_>, log: &mut Log) -> ControlFlow<()> {
         self.checks.entry(form, entry, log);
-        if form == Form::Index && self.children.len() < MOST_CHILDREN {
+        if form == Form::Index && self.children.len() < MAX_ENTRIES as usize {
             self.children.extend(Child::of(entry));
         }
         if let Err(error) = self.remember(form, entry) {
@@ -404,7 +382,7 @@ fn tell(
     found: Vec<Kept>,
     code: impl Fn(&Target) -> &'static Code,
     most: usize,
-    crew: &mut Crew<'_>,
+    workers: &mut Workers<'_>,
     message: impl Fn(&str) -> String,
 ) -> Result<()> {
     let mut all = Vec::new();
@@ -424,14 +402,15 @@ fn tell(
         let (Some(target), Some(report)) = (targets.get(file), reports.get_mut(file)) else {
             continue;
         };
-        let mut locate = Locate { places, found: Vec::new(), entries: 0, crew: RefCell::new(crew) };
+        let mut locate =
+            Locate { places, found: Vec::new(), entries: 0, workers: RefCell::new(workers) };
         // where it cannot be read any more, the findings are counted and not listed
         if let Ok(opened) = Inflater::default().open(&target.path) {
             parse(opened.bytes, &mut locate, &mut Log::of_file(0, opened.size), true);
         }
         let found = locate.found;
         let code = code(target);
-        crew.check()?;
+        workers.check()?;
         for (at, url, other) in found {
             let other =
                 targets.get((other >> 32) as usize).map_or("?", |other| other.name.as_str());
@@ -447,14 +426,14 @@ struct Locate<'a, 'c, 'p> {
     places: &'a [(u64, u64)],
     found: Vec<(At, Vec<u8>, u64)>,
     entries: u64,
-    crew: RefCell<&'c mut Crew<'p>>,
+    workers: RefCell<&'c mut Workers<'p>>,
 }
 
 impl Visitor for Locate<'_, '_, '_> {
     const CHECKS: bool = false;
 
     fn stopped(&self) -> bool {
-        self.crew.borrow_mut().check().is_err()
+        self.workers.borrow_mut().check().is_err()
     }
 
     fn entry(&mut self, _: Form, entry: &Entry<'_>, _: &mut Log) -> ControlFlow<()> {

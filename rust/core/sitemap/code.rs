@@ -14,6 +14,17 @@ pub enum Severity {
     Error,
 }
 
+impl Severity {
+    /// `note`, `warning`, `error`
+    pub fn name(self) -> &'static str {
+        match self {
+            Severity::Note => "note",
+            Severity::Warning => "warning",
+            Severity::Error => "error",
+        }
+    }
+}
+
 /// A kind of finding.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Code {

@@ -50,5 +50,5 @@ pub(crate) fn too_many(outcome: &mut Outcome, most: String, first: Option<&str>)
     let mut outcome = std::mem::take(outcome);
     outcome.shards.clear(); // none of them will be published
     let outcome = Some(Box::new(outcome));
-    RunError { error: Error::new(Kind::Data, "rejects.limit", message), outcome }
+    RunError { error: Error::new(Kind::Rejects, "rejects.limit", message), outcome }
 }

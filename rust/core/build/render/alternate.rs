@@ -13,7 +13,7 @@ use crate::flow::row::Row;
 use crate::flow::value::{Value, is_json};
 use crate::sitemap::characters::trim;
 use crate::sitemap::extension::alternate::LIMIT;
-use crate::sitemap::hreflang;
+use crate::sitemap::hreflang::{self, Policy};
 
 /// The names of the fields of a struct that is an alternate.
 const CODE: [&str; 5] = ["hreflang", "lang", "language", "locale", "code"];
@@ -144,7 +144,7 @@ impl Links {
             Cell::Text(text) => trim(text),
             _ => b"",
         };
-        match hreflang::check(code) {
+        match hreflang::check(code, Policy::Write) {
             Ok(()) => self.one(at, code, href, chunk),
             Err(message) => at.bad("alternate.code", &message, code, chunk),
         }

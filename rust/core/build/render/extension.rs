@@ -7,7 +7,7 @@ use crate::flow::chunk::Chunk;
 use crate::flow::member::Member;
 use crate::flow::row::Row;
 use crate::sitemap::characters::trim;
-use crate::sitemap::hreflang;
+use crate::sitemap::hreflang::{self, Policy};
 use crate::sitemap::namespaces;
 
 impl Renderer<'_> {
@@ -30,7 +30,7 @@ impl Renderer<'_> {
                     let mut written = Vec::new();
                     code.write(&mut written);
                     let code = trim(&written);
-                    let checked = hreflang::check(code);
+                    let checked = hreflang::check(code, Policy::Write);
                     let key = row.cell(*key, value);
                     let mut text = Vec::new();
                     key.write(&mut text);

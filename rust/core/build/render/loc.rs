@@ -1,7 +1,8 @@
 //! The URL of a row: checked, percent-encoded once, compared with the site, XML-escaped.
 
-pub use crate::build::render::fault::LocFault;
-pub use crate::sitemap::url::{Folder, Site};
+pub use crate::sitemap::hosts::Hosts;
+pub use crate::sitemap::loc_fault::LocFault;
+pub use crate::sitemap::site::{Folder, Site};
 
 use crate::UNCHECKED;
 use crate::build::render::prefix::Prefix;
@@ -9,12 +10,12 @@ use crate::error::Result;
 use crate::sitemap::characters::{CLEAN, CONTROL, trim};
 use crate::sitemap::escape::escape_into;
 use crate::sitemap::host;
+use crate::sitemap::hosts::{AllowedHosts, Listed};
+use crate::sitemap::limits::{MAX_URL_CHARS, MIN_URL_CHARS};
 use crate::sitemap::placeholder;
 use crate::sitemap::url;
 use crate::sitemap::url::Authority;
 
-/// The schema's least number of characters (PROTOCOL section 1, *Schema vs prose*).
-const MIN_CHARS: usize = 12;
 /// Above it Yandex drops a URL: a warning.
 const WARN_CHARS: usize = 1024;
 
@@ -25,12 +26,13 @@ const WARN_CHARS: usize = 1024;
 pub fn absolute(url: &str) -> std::result::Result<String, LocFault> {
     let url = url.trim_ascii();
     let scheme = url.split_once("://").map(|(scheme, _)| scheme);
-    if scheme.and_then(url::is_https).is_none() {
+    if scheme.and_then(|scheme| url::is_https(scheme.as_bytes())).is_none() {
         return Err(LocFault::Scheme);
     }
     // nothing is relative any more, so the site does not matter
     let site = Site::parse("https://site.invalid").map_err(|_| LocFault::Host)?;
-    let rules = LocRules::new(site, Hosts::Any, false, 2_047, None).map_err(|_| LocFault::Host)?;
+    let rules =
+        LocRules::new(site, Hosts::Any, false, MAX_URL_CHARS, None).map_err(|_| LocFault::Host)?;
     let mut encoded = Vec::new();
     match rules.encode(url.as_bytes(), &mut encoded) {
         // judged when all is written: a file's name may be yet to come
@@ -38,19 +40,6 @@ pub fn absolute(url: &str) -> std::result::Result<String, LocFault> {
         Err(fault) => return Err(fault),
     }
     String::from_utf8(encoded).map_err(|_| LocFault::NotUtf8)
-}
-
-/// Which hosts a URL may have (`--hosts`). Those of the site with its scheme and port are always fine.
-#[derive(Debug, Clone, Default)]
-pub enum Hosts {
-    /// Only scheme, host and port of the site.
-    #[default]
-    Same,
-    /// All.
-    Any,
-    /// These too: each a host (on the default port of http or https) or
-    /// `host:port`; case does not count.
-    List(Vec<String>),
 }
 
 /// What is worth a word about a URL that was written. Of one byte, since a result of it then comes in
@@ -117,7 +106,7 @@ impl LocInfo {
 pub struct LocRules {
     site: Site,
     origin: Prefix,
-    hosts: Allowed,
+    hosts: AllowedHosts,
     strict: bool,
     max_chars: usize,
     folder: Option<Folder>,
@@ -126,13 +115,6 @@ pub struct LocRules {
     join: bool,
     /// what is to be told of an absolute path
     of_path: u8,
-}
-
-#[derive(Debug, Clone)]
-enum Allowed {
-    Same,
-    Any,
-    List(Vec<(String, Option<u16>)>),
 }
 
 impl LocRules {
@@ -148,13 +130,7 @@ impl LocRules {
         max_chars: usize,
         folder: Option<Folder>,
     ) -> Result<LocRules> {
-        let hosts = match hosts {
-            Hosts::Same => Allowed::Same,
-            Hosts::Any => Allowed::Any,
-            Hosts::List(list) => Allowed::List(
-                list.iter().map(|entry| url::host_entry(entry)).collect::<Result<_>>()?,
-            ),
-        };
+        let hosts = AllowedHosts::parse(hosts)?;
         let site_in_folder = folder
             .as_ref()
             .is_none_or(|folder| folder.same_origin(site.https(), site.host(), site.port()));
@@ -232,7 +208,7 @@ impl LocRules {
             return Err(LocFault::Placeholder);
         }
         let (slashed, backslash) = url::slashes(text);
-        let parts = url::split(&slashed)?;
+        let parts = url::split(slashed.as_bytes())?;
         let https = match parts.scheme {
             Some(scheme) => url::is_https(scheme).ok_or(LocFault::Scheme)?,
             None if self.join || text.starts_with('/') && parts.authority.is_none() => {
@@ -244,16 +220,16 @@ impl LocRules {
         let in_folder = match parts.authority {
             Some(authority) => {
                 // the host of http://https://www.shop.example would be "https"
-                let name = authority.strip_suffix(':').unwrap_or(authority);
-                if parts.path.starts_with("//") && url::is_https(name).is_some() {
+                let name = authority.strip_suffix(b":").unwrap_or(authority);
+                if parts.path.starts_with(b"//") && url::is_https(name).is_some() {
                     return Err(LocFault::TwoSchemes);
                 }
                 let Authority { host, port, port_text } = url::authority(authority)?;
                 let port = port.unwrap_or(url::default_port(https));
                 self.allow(https, &host, port)?;
-                let scheme = parts.scheme.unwrap_or(url::scheme(https));
-                for part in [scheme, "://", &host, port_text] {
-                    scratch.extend_from_slice(part.as_bytes());
+                let scheme = parts.scheme.unwrap_or(url::scheme(https).as_bytes());
+                for part in [scheme, b"://", host.as_bytes(), port_text.as_bytes()] {
+                    scratch.extend_from_slice(part);
                 }
                 self.folder.as_ref().is_none_or(|folder| folder.same_origin(https, &host, port))
             }
@@ -264,16 +240,16 @@ impl LocRules {
             }
         };
         let path_start = scratch.len();
-        if parts.authority.is_none() && !parts.path.starts_with('/') {
+        if parts.authority.is_none() && !parts.path.starts_with(b"/") {
             // RFC 3986, section 5.2.3: merged with the path of the site.
             let base = self.site.path();
             let folder = base.rfind('/').map_or("/", |end| &base[..=end]);
             let base = if parts.path.is_empty() { base } else { folder };
             scratch.extend_from_slice(base.as_bytes());
         }
-        url::percent_into(parts.path.as_bytes(), self.strict, scratch)?;
+        url::percent_into(parts.path, self.strict, scratch)?;
         if parts.scheme.is_none() {
-            if parts.authority.is_none() && parts.path.starts_with('/') {
+            if parts.authority.is_none() && parts.path.starts_with(b"/") {
                 notes |= self.of_path;
             }
             if url::has_dots(&scratch[path_start..]) {
@@ -284,10 +260,10 @@ impl LocRules {
         for (mark, part) in [(b'?', parts.query), (b'#', parts.fragment)] {
             if let Some(part) = part {
                 scratch.push(mark);
-                url::percent_into(part.as_bytes(), self.strict, scratch)?;
+                url::percent_into(part, self.strict, scratch)?;
             }
         }
-        if scratch.len() < MIN_CHARS {
+        if scratch.len() < MIN_URL_CHARS {
             return Err(LocFault::TooShort);
         }
         if scratch.len() > self.max_chars {
@@ -309,7 +285,7 @@ impl LocRules {
     #[inline]
     fn info(&self, notes: u8, chars: usize, same_origin: bool, path: &[u8]) -> LocInfo {
         let inside = match &self.folder {
-            Some(folder) => same_origin && folder.holds_path(path),
+            Some(folder) => same_origin && folder.contains_path(path),
             None => true,
         };
         let long = if chars > WARN_CHARS { OVER_1024 } else { 0 };
@@ -326,17 +302,13 @@ impl LocRules {
         }
         let mut listed = false;
         match &self.hosts {
-            Allowed::Any => return Ok(()),
-            Allowed::Same => {}
-            Allowed::List(list) => {
-                for (_, allowed) in list.iter().filter(|(name, _)| host.eq_ignore_ascii_case(name))
-                {
-                    if allowed.unwrap_or(url::default_port(https)) == port {
-                        return Ok(());
-                    }
-                    listed = true;
-                }
-            }
+            AllowedHosts::Any => return Ok(()),
+            AllowedHosts::Same => {}
+            AllowedHosts::List(list) => match list.find(https, host, port) {
+                Listed::Yes => return Ok(()),
+                Listed::OtherPort => listed = true,
+                Listed::No => {}
+            },
         }
         Err(match (of_site, https == site.https()) {
             (true, false) => LocFault::OtherScheme,
@@ -365,7 +337,7 @@ impl LocRules {
         };
         // Nothing is percent-encoded here, so the length is known.
         let chars = prefix.len() + raw.len();
-        if chars < MIN_CHARS || chars > self.max_chars {
+        if chars < MIN_URL_CHARS || chars > self.max_chars {
             return None;
         }
         match CLEAN.first_not_in(&raw[path_start..]) {
@@ -390,7 +362,7 @@ impl LocRules {
 
     /// Where an allowed `http(s)://host` without port ends, and whether it is that of the folder.
     fn plain_origin(&self, raw: &[u8]) -> Option<(usize, bool)> {
-        if matches!(self.hosts, Allowed::Same) {
+        if matches!(self.hosts, AllowedHosts::Same) {
             return None;
         }
         let (https, start) = match raw {

@@ -4,7 +4,7 @@ use crate::build::render::plan::{Alternates, Mapped, Resolver, ValueSource};
 use crate::config::Mapping;
 use crate::error::{Error, Result};
 use crate::sitemap::extension::record::Record;
-use crate::sitemap::hreflang;
+use crate::sitemap::hreflang::{self, Policy};
 
 impl Resolver<'_> {
     pub(crate) fn images(&mut self, names: &[String]) -> Result<()> {
@@ -21,7 +21,7 @@ impl Resolver<'_> {
     pub(crate) fn alternates(&mut self, mapping: &Mapping) -> Result<()> {
         let code = |option: &str, code: &Option<String>| match code {
             None => Ok(None),
-            Some(code) => match hreflang::check(code.as_bytes()) {
+            Some(code) => match hreflang::check(code.as_bytes(), Policy::Write) {
                 Ok(()) => Ok(Some(code.clone().into_bytes())),
                 Err(what) => Err(Error::config("config.language", format!("--{option}: {what}"))),
             },

@@ -6,7 +6,6 @@ mod alternate;
 mod block;
 mod expansion;
 mod extension;
-pub mod fault;
 pub mod hreflang_groups;
 mod image;
 mod invalid;

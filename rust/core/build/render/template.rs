@@ -2,6 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::sitemap::characters::{CONTROL, UNRESERVED, trim};
+use crate::sitemap::url::push_percent;
 
 /// A template for loc: text and `{column}` or `{column:raw}`.
 #[derive(Debug, Clone)]
@@ -128,13 +129,6 @@ fn segment_into(value: &[u8], out: &mut Vec<u8>) {
         rest = &rest[at + 1..];
     }
     out.extend_from_slice(rest);
-}
-
-/// Appends a byte as `%XX`, in upper case (RFC 3986, section 2.1).
-#[inline]
-pub(crate) fn push_percent(byte: u8, out: &mut Vec<u8>) {
-    const HEX: &[u8; 16] = b"0123456789ABCDEF";
-    out.extend_from_slice(&[b'%', HEX[usize::from(byte >> 4)], HEX[usize::from(byte & 15)]]);
 }
 
 #[cfg(test)]

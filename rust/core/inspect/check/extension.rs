@@ -1,12 +1,14 @@
 //! Checks of whole extension blocks: what the content model cannot express.
 
 use crate::inspect::build::EntryBuf;
-use crate::inspect::check::{hreflang, url};
+use crate::inspect::check::url::message;
 use crate::inspect::document::entry::Field;
 use crate::inspect::finding::{At, Log, quoted};
 use crate::sitemap::element::{Attribute, Content, Element};
 use crate::sitemap::extension::alternate as link;
 use crate::sitemap::extension::descriptor::Extension;
+use crate::sitemap::hreflang::{self, Policy};
+use crate::sitemap::url;
 use crate::sitemap::value::{UrlRule, ValueKind};
 
 /// An `xhtml:link`, its attributes read.
@@ -26,16 +28,16 @@ pub(crate) fn alternate(entry: &EntryBuf, at: At, log: &mut Log) {
         None if found.media => {}
         None => log.add(&link::HREFLANG, at, loc, || "a link without hreflang".to_owned()),
         Some(code) => {
-            if let Some(why) = hreflang::fault(code) {
-                log.add(&link::HREFLANG, at, loc, || format!("{} {why}", quoted(code)));
+            if let Err(why) = hreflang::check(code, Policy::Report) {
+                log.add(&link::HREFLANG, at, loc, || why);
             }
         }
     }
     match &found.href {
         None => log.add(&link::HREF, at, loc, || "a link without href".to_owned()),
         Some(href) => {
-            if let Some((_, message)) = url::fault(href, b"") {
-                log.add(&link::HREF, at, loc, || message);
+            if let Some(fault) = url::written_fault(href, b"") {
+                log.add(&link::HREF, at, loc, || message(fault, href));
             }
         }
     }

@@ -1,9 +1,11 @@
 //! The checks of values by their kinds.
 
-use crate::inspect::check::{date, url};
+use crate::inspect::check::url::message;
 use crate::inspect::codes;
 use crate::inspect::codes::Code;
 use crate::inspect::finding::quoted;
+use crate::sitemap::date::Written;
+use crate::sitemap::url::written_fault;
 use crate::sitemap::value::ValueKind;
 
 pub use crate::sitemap::characters::trim;
@@ -12,13 +14,18 @@ pub use crate::sitemap::characters::trim;
 /// collapses it: `code`, or that of dates, and the message.
 pub fn fault(kind: ValueKind, code: &'static Code, text: &[u8]) -> Option<(&'static Code, String)> {
     match kind {
-        ValueKind::Url(_) => url::fault(trim(text), b"").map(|(_, message)| (code, message)),
-        ValueKind::Date => match date::parse(trim(text)) {
-            Ok((_, precision)) if precision.is_in_schema() => None,
+        ValueKind::Url(_) => {
+            let url = trim(text);
+            written_fault(url, b"").map(|fault| (code, message(fault, url)))
+        }
+        ValueKind::Date => match Written::w3c(trim(text)) {
+            Ok(date) if date.precision.is_in_schema() => None,
             Ok(_) => {
                 Some((&codes::DATE_PRECISION, format!("{} is not in the schema", quoted(text))))
             }
-            Err(why) => Some((&codes::DATE_INVALID, format!("{}: {why}", quoted(text)))),
+            Err(fault) => {
+                Some((&codes::DATE_INVALID, format!("{}: {}", quoted(text), fault.message())))
+            }
         },
         _ => kind.fault(text).map(|wrong| (code, format!("{} {wrong}", quoted(text)))),
     }

@@ -38,7 +38,7 @@ impl<V: Visitor> Parser<'_, V> {
             self.bad(code, at, || {
                 format!("the root is in the namespace {}", quoted(uri.as_bytes()))
             });
-            self.namespaces.forgive(uri);
+            self.namespaces.set_alias(uri);
         } else if form == Form::Unknown {
             self.bad(&codes::FILE_NOT_SITEMAP, at, || {
                 format!("the root element is {}", quoted(name.as_bytes()))

@@ -23,10 +23,9 @@ mod tests;
 mod text;
 mod xml;
 
-use std::ops::ControlFlow;
-
 use crate::inspect::finding::{At, Log};
-use crate::inspect::{check, codes, verify};
+use crate::inspect::{check, codes};
+use crate::sitemap::url::split_absolute;
 use entry::{Form, Visitor};
 use inflate::Bytes;
 use source::Source;
@@ -128,55 +127,5 @@ fn log_empty(source: &mut Source, log: &mut Log) {
 fn is_url_list(window: &[u8]) -> bool {
     let start = check::value::trim(&window[..window.len().min(4096)]);
     let line = start.split(|&b| b == b'\n').next().unwrap_or_default();
-    check::url::split(line).is_some()
-}
-
-/// The start of a file, for whoever looks for sitemaps.
-#[derive(Debug)]
-pub struct Start {
-    /// What it is.
-    pub form: Form,
-    /// Of an index: what it lists.
-    pub children: Vec<verify::Child>,
-    /// It is XML of another kind, not a damaged sitemap.
-    pub other: bool,
-}
-
-/// Entries of an index that are followed: the limit of the protocol.
-pub const MOST_CHILDREN: usize = 50_000;
-
-/// What a file is and, of an index, what it lists; of anything else no more than its start is read.
-pub fn peek(path: &std::path::Path) -> std::io::Result<Start> {
-    let mut peek = Peek::default();
-    let bytes = inflate::open_stream(path)?;
-    // as for the smallest file: the start of no sitemap costs more
-    let mut log = Log::of_file(1, 0);
-    let (summary, _) = parse(bytes, &mut peek, &mut log, false);
-    // what is no XML at all was not read, and may be a damaged sitemap
-    let no_sitemap = log.first_break().is_some_and(|f| f.code.name == "file.not_sitemap");
-    let other = no_sitemap && summary.bytes > 0;
-    Ok(Start { form: summary.form, children: peek.children, other })
-}
-
-#[derive(Default)]
-struct Peek {
-    children: Vec<verify::Child>,
-    entries: usize,
-}
-
-impl Visitor for Peek {
-    const CHECKS: bool = false;
-
-    fn root(&mut self, form: Form) -> ControlFlow<()> {
-        if form == Form::Index { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-    }
-
-    fn entry(&mut self, form: Form, entry: &entry::Entry<'_>, _: &mut Log) -> ControlFlow<()> {
-        self.entries += 1;
-        if form != Form::Index || self.entries > MOST_CHILDREN {
-            return ControlFlow::Break(());
-        }
-        self.children.extend(verify::Child::of(entry));
-        ControlFlow::Continue(())
-    }
+    split_absolute(line).is_some()
 }

@@ -1,11 +1,11 @@
-//! Why a row has no legal URL.
+//! The reasons to reject the URL of a row.
 
-/// What is wrong with a value for loc. The row is rejected with its code.
+/// What is wrong with a value for loc. The row is rejected with this code.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LocFault {
     /// Nothing, or blanks only.
     Empty,
-    /// What stands for a value that is missing, as `N/A`.
+    /// A placeholder for a missing value, such as `N/A`.
     Placeholder,
     /// `www.shop.example/a`.
     NoScheme,
@@ -23,11 +23,11 @@ pub enum LocFault {
     TwoSchemes,
     /// A host that is not allowed.
     OtherHost,
-    /// http in place of https, or the reverse.
+    /// http instead of https, or the reverse.
     OtherScheme,
     /// A port that is not allowed.
     OtherPort,
-    /// Fewer than 12 characters, the least that the schema takes.
+    /// Fewer than 12 characters, the minimum of the schema.
     TooShort,
     /// More characters than allowed.
     TooLong,
@@ -35,7 +35,7 @@ pub enum LocFault {
     Control,
     /// A `%` without two hex digits, under strict rules.
     Percent,
-    /// A host or port that cannot be.
+    /// A host or port that cannot exist.
     Host,
     /// `user@` or `user:password@` before the host.
     Userinfo,
@@ -110,30 +110,28 @@ impl LocFault {
             LocFault::Relative => {
                 "neither a URL nor a path that begins with /; write https://host/path or /path, or allow it with --relative-urls"
             }
-            LocFault::NoHost => "the URL names no host; write https://host/path",
+            LocFault::NoHost => "the URL has no host; write https://host/path",
             LocFault::Scheme => "the URL is neither http nor https; write https://host/path",
-            LocFault::TwoSchemes => "the URL has two schemes; leave one of them out",
+            LocFault::TwoSchemes => "the URL has two schemes; remove one of them",
             LocFault::OtherHost => {
-                "the URL is of another host than --site; correct it, or allow the host with --hosts"
+                "the host of the URL is not that of --site; correct it, or allow the host with --hosts"
             }
             LocFault::OtherScheme => {
                 "the URL mixes http and https with --site; correct it, or allow the host with --hosts"
             }
             LocFault::OtherPort => {
-                "the URL is of another port than --site; correct it, or allow host:port with --hosts"
+                "the port of the URL is not that of --site; correct it, or allow host:port with --hosts"
             }
             LocFault::TooShort => {
                 "the URL has fewer than 12 characters, too few for the sitemap schema"
             }
             LocFault::TooLong => {
-                "the URL has too many characters, percent-encoded; crawlers take at most 2,047, Yandex 1,024: shorten it"
+                "the URL has too many characters, percent-encoded; crawlers accept at most 2,047, Yandex 1,024: shorten it"
             }
             LocFault::Control => "the URL has a control character inside; remove it",
             LocFault::Percent => "a % without two hex digits; write %25 for a percent sign",
             LocFault::Host => "the host or port is not a legal one; correct it",
-            LocFault::Userinfo => {
-                "the URL holds a user name or password before the host; remove it"
-            }
+            LocFault::Userinfo => "the URL has a user name or password before the host; remove it",
             LocFault::NotUtf8 => "the URL is not UTF-8; write it as UTF-8",
         }
     }

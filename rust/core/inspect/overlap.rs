@@ -31,7 +31,7 @@ thread_local! {
 ///
 /// # Errors
 /// When a file cannot be written.
-pub fn trim(old: &Path, new: &Path, to: [&Path; 2]) -> Result<Option<[bool; 2]>> {
+pub fn write_differences(old: &Path, new: &Path, to: [&Path; 2]) -> Result<Option<[bool; 2]>> {
     DOCUMENTS.with_borrow_mut(|[one, other]| {
         if read(old, one).is_none() || read(new, other).is_none() {
             return Ok(None);

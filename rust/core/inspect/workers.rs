@@ -1,4 +1,4 @@
-//! Threads that work while the calling one asks whether to stop.
+//! Scoped threads, while the calling thread polls for cancellation.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -9,33 +9,39 @@ use crossbeam_channel::{RecvTimeoutError, bounded};
 use crate::error::{Error, Result};
 use crate::thread::start_scoped;
 
-/// How long a stop may go unnoticed by the calling thread.
-pub const PATIENCE: Duration = Duration::from_millis(100);
+/// The time between two polls: the longest delay until a request to stop is seen.
+pub const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// So many threads, and whom to ask whether to stop.
-pub struct Crew<'a> {
+/// The number of threads, and the function that polls for cancellation.
+pub struct Workers<'a> {
     threads: usize,
     poll: &'a mut dyn FnMut() -> bool,
 }
 
-impl<'a> Crew<'a> {
-    /// At least one thread; `poll` is asked ten times a second.
-    pub fn new(threads: usize, poll: &'a mut dyn FnMut() -> bool) -> Crew<'a> {
-        Crew { threads: threads.max(1), poll }
+impl<'a> Workers<'a> {
+    /// At least one thread. `poll` returns true to cancel.
+    pub fn new(threads: usize, poll: &'a mut dyn FnMut() -> bool) -> Workers<'a> {
+        Workers { threads: threads.max(1), poll }
     }
 
-    /// Asks whether to stop; an error if so.
+    /// Polls once.
+    ///
+    /// # Errors
+    /// `cancelled`
     pub fn check(&mut self) -> Result<()> {
         if (self.poll)() { Err(Error::cancelled()) } else { Ok(()) }
     }
 
-    /// Runs `work` on every thread; it gets a flag that tells it to stop.
+    /// Runs `work` on every thread; the flag that it receives requests it to stop.
+    ///
+    /// # Errors
+    /// The first error of a thread, its panic included, or `cancelled`.
     pub fn run<T: Send>(
         &mut self,
         work: impl Fn(&AtomicBool) -> Result<T> + Sync,
     ) -> Result<Vec<T>> {
         let (threads, stop, work) = (self.threads, &AtomicBool::new(false), &work);
-        let fallen = &Mutex::new(None);
+        let panicked = &Mutex::new(None);
         let results = std::thread::scope(|scope| {
             let (sender, receiver) = bounded::<()>(threads);
             let mut handles = Vec::with_capacity(threads);
@@ -46,22 +52,22 @@ impl<'a> Crew<'a> {
                     if result.is_err() {
                         stop.store(true, Ordering::Relaxed);
                     }
-                    drop(sender); // the last one to go wakes the waiting thread
+                    drop(sender); // the last drop wakes the polling thread
                     result
                 };
                 let failed = move |error| {
                     stop.store(true, Ordering::Relaxed);
-                    fallen.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+                    panicked.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
                 };
-                match start_scoped(scope, "crew", work, failed) {
+                match start_scoped(scope, "inspect", work, failed) {
                     Ok(handle) => handles.push(handle),
                     Err(error) if number == 0 => return Err(error),
-                    Err(_) => break, // those that there are do all the work
+                    Err(_) => break, // the threads that were started do all the work
                 }
             }
             drop(sender);
             let mut cancelled = false;
-            while let Err(RecvTimeoutError::Timeout) = receiver.recv_timeout(PATIENCE) {
+            while let Err(RecvTimeoutError::Timeout) = receiver.recv_timeout(POLL_INTERVAL) {
                 if !cancelled && (self.poll)() {
                     cancelled = true;
                     stop.store(true, Ordering::Relaxed);
@@ -73,7 +79,7 @@ impl<'a> Crew<'a> {
                 .collect();
             if cancelled { Err(Error::cancelled()) } else { results }
         });
-        let fallen = fallen.lock().unwrap_or_else(PoisonError::into_inner).take();
-        fallen.map_or(results, Err)
+        let panicked = panicked.lock().unwrap_or_else(PoisonError::into_inner).take();
+        panicked.map_or(results, Err)
     }
 }
