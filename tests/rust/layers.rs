@@ -58,13 +58,6 @@ const CIRCLES: &[&str] = &[
     "build::pipeline::collector",
     "build::pipeline::reader",
     "build::pipeline::worker",
-    "build::render::alternate",
-    "build::render::block",
-    "build::render::image",
-    "build::render::news",
-    "build::render::plan",
-    "build::render::row",
-    "build::render::video",
 ];
 
 /// The sources by module: `build::read::csv` and its text.
