@@ -95,7 +95,7 @@ def verify(target: str | os.PathLike[str], **options: Unpack[VerifyKeywords]) ->
     """Check a sitemap, an index with all it lists, a folder of them, or an http(s) URL.
 
     Args:
-        target: a file, a folder or a URL; any producer's, plain or gzip, XML or text.
+        target: a file, a folder or a URL, of any producer, plain or gzip, XML or text.
         options: those of ``urlset verify --help``, with underscores; ``duplicates=False`` for
             ``--no-duplicates``, ``memory`` in bytes, ``hosts`` also as a list. ``strict`` changes
             ``ok`` in the report.

@@ -1,4 +1,4 @@
-//! The entry under construction: texts in an arena that is used again for the next entry.
+//! The entry under construction. Its texts are in an arena that is reused for the next entry.
 
 use crate::inspect::check::value::trim;
 use crate::inspect::document::entry::{Entry, Field, Part, Places};
@@ -7,10 +7,10 @@ use crate::inspect::finding::At;
 use crate::sitemap::element::{Attribute, Element, Role};
 use crate::sitemap::extension;
 
-/// The most text an entry may hold.
-const MOST: usize = 8 << 20;
-/// The limit of its parts: 1,000 images, and room for other extensions.
-const MOST_PARTS: usize = 200_000;
+/// Limit of the text of an entry.
+const MAX_TEXT: usize = 8 << 20;
+/// Limit of its parts: 1,000 images, and other extensions.
+const MAX_PARTS: usize = 200_000;
 
 /// The attributes of an `xhtml:link`.
 #[derive(Default)]
@@ -32,7 +32,7 @@ pub(crate) struct EntryBuf {
     at: At,
     /// The apostrophe of `loc` was written as itself.
     pub bare_apostrophe: bool,
-    /// White space stood before the root.
+    /// White space precedes the root.
     pub lead: bool,
     /// The link whose attributes are being read.
     pub alternate: Alternate,
@@ -47,9 +47,9 @@ impl EntryBuf {
         self.parts.clear();
     }
 
-    /// Whether it holds as much as an entry may.
+    /// Whether the entry exceeds a limit.
     pub fn is_full(&self) -> bool {
-        self.arena.len() > MOST || self.parts.len() > MOST_PARTS
+        self.arena.len() > MAX_TEXT || self.parts.len() > MAX_PARTS
     }
 
     /// An element starts.
@@ -79,7 +79,7 @@ impl EntryBuf {
             Role::Changefreq => 2,
             Role::Priority => 3,
             Role::ImageLoc => return self.part(Field::ImageLoc, trim(text), at),
-            // white space around words is a fault there, so it stays
+            // white space around words is a fault that is checked elsewhere, so it stays
             Role::Field => return self.part(Field::Text(element), trim(text), at),
             Role::Checked | Role::Entry | Role::Link | Role::Block => return,
         };

@@ -18,14 +18,14 @@ use crate::sitemap::extension::{self, alternate, image};
 
 /// Rows of a batch.
 pub const ROWS: usize = 16_384;
-/// Text bytes of a batch, so that long entries make short batches.
+/// Text bytes of a batch: long entries make short batches.
 const BYTES: usize = 16 << 20;
 
 fn alternate_fields() -> Fields {
     Fields::from(vec![utf8("lang"), utf8("href")])
 }
 
-/// The columns of rows that were read back.
+/// The columns of `read`.
 pub fn schema() -> SchemaRef {
     let instant = DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into()));
     let mut columns = vec![
@@ -94,7 +94,7 @@ impl Rows {
         }
     }
 
-    /// Whether the batch is to be given out.
+    /// Whether the batch is full.
     pub fn is_full(&self) -> bool {
         self.loc.len() >= ROWS || self.bytes >= BYTES
     }
@@ -104,7 +104,7 @@ impl Rows {
         self.loc.len() == 0
     }
 
-    /// Adds an entry. What is no number, no date or no text becomes null.
+    /// Adds an entry. An invalid number or date becomes null.
     pub fn push(&mut self, entry: &Entry<'_>) {
         self.bytes += entry.loc.len() + entry.arena.len();
         text(&mut self.loc, Some(entry.loc).filter(|loc| !loc.is_empty()));
@@ -142,7 +142,7 @@ impl Rows {
         }
     }
 
-    /// The batch; the rows begin anew.
+    /// The batch; the next rows begin a new one.
     pub fn finish(&mut self) -> Result<RecordBatch, ArrowError> {
         let fresh = Rows::new(self.schema.clone(), std::mem::take(&mut self.shard));
         let mut this = std::mem::replace(self, fresh);

@@ -1,7 +1,8 @@
-//! What a row says in other namespaces than that of the sitemap, in the order of the schemas.
+//! The extensions of a row, in the order of their descriptors.
 
 use crate::build::render::block::{Context, Written};
 use crate::build::render::invalid::{Invalid, Rejected, handle};
+use crate::build::render::plan::Group;
 use crate::build::render::row::{Element, Renderer, cell};
 use crate::flow::chunk::Chunk;
 use crate::flow::member::Member;
@@ -11,7 +12,7 @@ use crate::sitemap::hreflang::{self, Policy};
 use crate::sitemap::namespaces;
 
 impl Renderer<'_> {
-    /// Appends what the row says in other namespaces.
+    /// Appends the extensions of a row whose element begins at `start`.
     pub(crate) fn extend(
         &mut self,
         row: &impl Row,
@@ -24,8 +25,8 @@ impl Renderer<'_> {
             element.namespaces |= namespaces::IMAGE;
         }
         if let Some(from) = &plan.alternates {
-            match &from.family {
-                Some((key, language)) => {
+            match &from.group {
+                Some(Group { key, language }) => {
                     let code = cell(language, row, value);
                     let mut written = Vec::new();
                     code.write(&mut written);
@@ -36,7 +37,7 @@ impl Renderer<'_> {
                     key.write(&mut text);
                     let mut member = Member::default();
                     if !trim(&text).is_empty() {
-                        // a member without a code stands with its family, but has no part in it
+                        // a row without a valid code is adjacent to its group, but not part of it
                         let mut known = code;
                         if let Err(message) = &checked {
                             let slot = language.slot();
@@ -45,7 +46,7 @@ impl Renderer<'_> {
                             handle(rules, plan, &what, chunk)?;
                             known = b"";
                         }
-                        let key = rules.family_key.hash128(trim(&text)).max(1);
+                        let key = rules.group_key.hash128(trim(&text)).max(1);
                         member = Member::new(key, element.loc.len(), known).unwrap_or_default();
                     }
                     member.insertion_offset = (chunk.bytes.len() - start) as u32;

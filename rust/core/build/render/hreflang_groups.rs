@@ -1,6 +1,6 @@
-//! Rows that share a key are the languages of one page: each of them gets the list of all
-//! (PROTOCOL section 2, *hreflang*). The rows of a family stand next to each other, but may be of
-//! several chunks: so the lists are put in where the chunks are in order again.
+//! Rows that share a key are the languages of one page, and each of them gets the list of all
+//! (docs/protocol.md, *hreflang*). The rows of a group are adjacent, but may be in several chunks.
+//! Therefore the lists are inserted after the chunks are in order again.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::flow::member::Member;
 use crate::sitemap::extension::alternate::LIMIT;
 use crate::sitemap::namespaces;
 
-/// A row that waits for the rest of its family.
+/// A row that waits for the rest of its group.
 struct Waiting {
     bytes: Vec<u8>,
     entry: Entry,
@@ -29,23 +29,23 @@ impl Waiting {
     }
 }
 
-/// Puts the lists in.
+/// Inserts the lists of alternates.
 pub struct HreflangGroups {
     x_default: Option<Vec<u8>>,
     max_bytes: u64,
-    /// the families that have ended
+    /// the keys of the groups that have ended
     ended: KeySet,
     open: Vec<Waiting>,
 }
 
 impl HreflangGroups {
-    /// With the language whose pages are for all others too.
+    /// With the language whose pages also serve all other languages.
     pub fn new(x_default: Option<Vec<u8>>, max_bytes: u64) -> HreflangGroups {
         HreflangGroups { x_default, max_bytes, ended: KeySet::default(), open: Vec::new() }
     }
 
-    /// Takes a chunk and gives the elements that are complete to `emit`. `row` is the number of the
-    /// chunk's first row, for errors.
+    /// Takes a chunk, and passes complete elements to `emit`. `row` is the number of the first row of
+    /// the chunk, for errors.
     pub fn push(&mut self, chunk: &Chunk, row: u64, emit: &mut Emit<'_>) -> Result<()> {
         let mut done = Done { chunk: Chunk::default(), emit };
         let mut at = 0;
@@ -68,7 +68,8 @@ impl HreflangGroups {
                 let mut known = Vec::new();
                 self.ended.insert(&[member.key], &mut known);
                 if !known.is_empty() {
-                    let message = "the rows of its group of languages do not stand together; sort by that column";
+                    let message =
+                        "the rows of its group of languages are not adjacent; sort by that column";
                     let error = Error::new(Kind::Data, "alternate.apart", message);
                     return Err(error.at_row(row + u64::from(entry.row)));
                 }
@@ -84,7 +85,7 @@ impl HreflangGroups {
         done.finish()
     }
 
-    /// The last family.
+    /// Ends the last group.
     pub fn finish(&mut self, emit: &mut Emit<'_>) -> Result<()> {
         let mut done = Done { chunk: Chunk::default(), emit };
         self.end(&mut done)?;
@@ -123,9 +124,9 @@ impl HreflangGroups {
         for row in &self.open {
             let bytes = row.bytes.len() as u64 + list.len() as u64;
             together += bytes;
-            // the square of what the rows hold: it must not fill the memory
+            // the size is the square of that of the rows: it must not exhaust the memory
             if bytes + frame > self.max_bytes || together > MAX_BYTES {
-                let message = "the alternates of a group are larger than a sitemap file may be";
+                let message = "the alternates of a group exceed the size limit of a sitemap file";
                 return Err(Error::new(Kind::Data, "alternate.group", message));
             }
             done.write(row, if row.member.code().is_empty() { &[] } else { &list })?;
@@ -135,11 +136,11 @@ impl HreflangGroups {
     }
 }
 
-/// Takes elements that are complete.
+/// Takes complete elements.
 pub type Emit<'e> = dyn FnMut(Arc<Chunk>) -> Result<()> + 'e;
 
-/// Elements that are complete: a list in each row of a family is the square of what the rows hold,
-/// so they go on in chunks of a bounded size.
+/// Complete elements. A list in each row of a group makes the square of their size, so they are
+/// passed on in chunks of a bounded size.
 struct Done<'d, 'e> {
     chunk: Chunk,
     emit: &'d mut Emit<'e>,

@@ -16,10 +16,10 @@ use crate::sitemap::placeholder;
 use crate::sitemap::url;
 use crate::sitemap::url::Authority;
 
-/// Above it Yandex drops a URL: a warning.
+/// Yandex drops longer URLs: a warning.
 const WARN_CHARS: usize = 1024;
 
-/// An absolute http or https URL as it may be written: percent-encoded, its host in punycode.
+/// An absolute http or https URL in canonical form: percent-encoded, its host in punycode.
 ///
 /// # Errors
 /// What is wrong with it.
@@ -29,40 +29,40 @@ pub fn absolute(url: &str) -> std::result::Result<String, LocFault> {
     if scheme.and_then(|scheme| url::is_https(scheme.as_bytes())).is_none() {
         return Err(LocFault::Scheme);
     }
-    // nothing is relative any more, so the site does not matter
+    // an absolute URL does not depend on the site
     let site = Site::parse("https://site.invalid").map_err(|_| LocFault::Host)?;
     let rules =
         LocRules::new(site, Hosts::Any, false, MAX_URL_CHARS, None).map_err(|_| LocFault::Host)?;
     let mut encoded = Vec::new();
     match rules.encode(url.as_bytes(), &mut encoded) {
-        // judged when all is written: a file's name may be yet to come
+        // not an error: the caller may append the name of a file
         Ok(_) | Err(LocFault::TooShort) => {}
         Err(fault) => return Err(fault),
     }
     String::from_utf8(encoded).map_err(|_| LocFault::NotUtf8)
 }
 
-/// What is worth a word about a URL that was written. Of one byte, since a result of it then comes in
-/// a register (measured: over the memory it takes 7 ns a row).
+/// Warnings about a URL that was written. One byte, so that a result fits into a register (measured:
+/// in memory it takes 7 ns more per row).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LocInfo(u8);
 
-/// It is longer than Yandex takes.
+/// It is longer than the limit of Yandex.
 const OVER_1024: u8 = 1;
 /// It is not under the folder of the sitemaps.
 const OUTSIDE_FOLDER: u8 = 1 << 1;
 /// It has a fragment.
 const FRAGMENT: u8 = 1 << 2;
-/// It holds a character reference of XML, such as `&amp;`.
+/// It contains a character reference of XML, such as `&amp;`.
 const ENTITY: u8 = 1 << 3;
 /// A backslash was read as a slash.
 const BACKSLASH: u8 = 1 << 4;
-/// It was a path, and the path of the site is not in it.
+/// It was a path, and the site has a path that it does not contain.
 const SITE_PATH: u8 = 1 << 5;
 /// It contains a placeholder that was not replaced, such as `{{slug}}`.
 const PLACEHOLDER: u8 = 1 << 6;
 
-/// What they are counted as.
+/// Their codes.
 const NOTES: [(u8, &str); 7] = [
     (OVER_1024, "loc.over_1024"),
     (OUTSIDE_FOLDER, "loc.outside_folder"),
@@ -74,7 +74,7 @@ const NOTES: [(u8, &str); 7] = [
 ];
 
 impl LocInfo {
-    /// It is longer than Yandex takes.
+    /// It is longer than the limit of Yandex.
     pub fn over_1024(self) -> bool {
         self.0 & OVER_1024 != 0
     }
@@ -84,24 +84,24 @@ impl LocInfo {
         self.0 & OUTSIDE_FOLDER != 0
     }
 
-    /// Whether there is anything to count.
+    /// Whether there is a warning.
     #[inline]
     pub fn any(self) -> bool {
         self.0 != 0
     }
 
-    /// The codes of what is to be counted of a loc.
+    /// The codes of the warnings.
     pub fn notes(self) -> impl Iterator<Item = &'static str> {
         NOTES.iter().filter(move |(bit, _)| self.0 & bit != 0).map(|(_, code)| *code)
     }
 
-    /// What is counted of the URL of an extension.
+    /// The warnings that also apply to the URL of an extension.
     pub fn of_other(self) -> LocInfo {
         LocInfo(self.0 & (ENTITY | BACKSLASH | SITE_PATH | PLACEHOLDER))
     }
 }
 
-/// All that decides about a URL.
+/// The rules for URLs.
 #[derive(Debug, Clone)]
 pub struct LocRules {
     site: Site,
@@ -113,7 +113,7 @@ pub struct LocRules {
     site_in_folder: bool,
     /// relative references other than absolute paths are joined to the site
     join: bool,
-    /// what is to be told of an absolute path
+    /// the warnings about an absolute path
     of_path: u8,
 }
 
@@ -149,8 +149,8 @@ impl LocRules {
         })
     }
 
-    /// The same rules; with `join` all relative references are joined to the site as RFC 3986 has
-    /// it, not absolute paths alone (`--relative-urls`).
+    /// The same rules; with `join` all relative references are joined to the site (RFC 3986), not
+    /// only absolute paths (`--relative-urls`).
     pub fn joining(self, join: bool) -> LocRules {
         LocRules { join, ..self }
     }
@@ -185,11 +185,11 @@ impl LocRules {
         Ok(info)
     }
 
-    /// Leaves the percent-encoded, not XML-escaped URL in `scratch`. It is the
-    /// whole of the rules; [`LocRules::write`] knows a shorter way for most URLs.
+    /// Leaves the percent-encoded, not XML-escaped URL in `scratch`. This is the complete rule;
+    /// [`LocRules::write`] has a fast path for most URLs.
     ///
     /// # Errors
-    /// What is wrong with the URL; `scratch` is then of no use.
+    /// What is wrong with the URL; the content of `scratch` is then undefined.
     pub fn encode(
         &self,
         raw: &[u8],
@@ -275,7 +275,7 @@ impl LocRules {
         if memchr::memchr_iter(b'&', raw).any(|at| is_entity(&raw[at..])) {
             notes |= ENTITY;
         }
-        // braces are percent-encoded, so the short way never writes such a URL
+        // braces are percent-encoded, so the fast path never writes such a URL
         if raw.contains(&b'{') && placeholder::is_in_url(raw) {
             notes |= PLACEHOLDER;
         }
@@ -318,10 +318,9 @@ impl LocRules {
         })
     }
 
-    /// The short way for what most rows have: the origin of the site exactly
-    /// as it is written in canonical form (or a host without port, when other
-    /// hosts are allowed), or an absolute path; after it nothing that must be
-    /// percent-encoded. `None`, and nothing appended, for all else.
+    /// The fast path for most rows: the origin of the site in canonical form (or a host without a
+    /// port, if other hosts are allowed), or an absolute path, followed by characters that need no
+    /// percent-encoding. For all other URLs it returns `None` and appends nothing.
     #[inline]
     fn write_simple(&self, raw: &[u8], out: &mut Vec<u8>) -> Option<LocInfo> {
         let origin = self.origin.as_bytes();
@@ -360,7 +359,8 @@ impl LocRules {
         Some(self.info(notes, chars, in_folder, &raw[path_start..]))
     }
 
-    /// Where an allowed `http(s)://host` without port ends, and whether it is that of the folder.
+    /// The end of an allowed `http(s)://host` without a port, and whether it is the host of the
+    /// folder.
     fn plain_origin(&self, raw: &[u8]) -> Option<(usize, bool)> {
         if matches!(self.hosts, AllowedHosts::Same) {
             return None;
@@ -392,7 +392,7 @@ fn is_url_or_path(text: &str) -> bool {
     text.starts_with('/') || http("http:") || http("https:")
 }
 
-/// Whether a character reference of XML or HTML stands at the start, where there is a `&`.
+/// Whether the text, which begins with `&`, begins with a character reference of XML or HTML.
 fn is_entity(text: &[u8]) -> bool {
     const NAMES: [&[u8]; 6] = [b"amp;", b"lt;", b"gt;", b"quot;", b"apos;", b"nbsp;"];
     let number = |digits: &[u8], is_digit: fn(&u8) -> bool| {
@@ -414,9 +414,9 @@ fn is_plain_path(raw: &[u8]) -> bool {
         && memchr::memchr_iter(b'.', raw).all(|at| raw[at - 1] != b'/')
 }
 
-/// Appends a URL whose first byte that is not clean stands at `at`, as long as
-/// it needs no percent-encoding: `&`, `'`, `%XX` and one `#` are fine. Tells
-/// what is worth a word; `None`, with `out` half written, for all else.
+/// Appends a URL that needs no percent-encoding: `&`, `'`, `%XX` and one `#` are allowed. `at` is the
+/// position of the first byte that is not clean. Returns the warnings. For all other URLs it returns
+/// `None`, and `out` is incomplete.
 fn escape_legal(raw: &[u8], mut at: usize, out: &mut Vec<u8>) -> Option<u8> {
     let mut copied = 0;
     let mut notes = 0;

@@ -1,6 +1,6 @@
 //! The mapping of the extensions, resolved for one input.
 
-use crate::build::render::plan::{Alternates, Mapped, Resolver, ValueSource};
+use crate::build::render::plan::{Alternates, Group, Mapped, Resolver, ValueSource};
 use crate::config::Mapping;
 use crate::error::{Error, Result};
 use crate::sitemap::extension::record::Record;
@@ -66,7 +66,8 @@ impl Resolver<'_> {
                     ));
                 }
             };
-            found.family = Some((self.slot("alternate_group", column)?, language));
+            let key = self.slot("alternate_group", column)?;
+            found.group = Some(Group { key, language });
             self.choose("alternate", &format!("rows that share {column}"), false);
             self.plan.alternates = Some(found);
             return Ok(());
@@ -75,7 +76,7 @@ impl Resolver<'_> {
             if found.rows || mapping.x_default.is_some() || mapping.lang_column.is_some() {
                 return Err(Error::config(
                     "config.alternate",
-                    "which columns hold the alternates? (--alternate de=COL, --alternate-group COL)",
+                    "no columns for the alternates are given (--alternate de=COL, --alternate-group COL)",
                 ));
             }
             return Ok(());
@@ -92,7 +93,7 @@ impl Resolver<'_> {
                 format!("--x-default: no column holds the URLs of {text} (--alternate {text}=COL)"),
             ));
         }
-        self.choose("alternate", &told(&mapping.alternate), false);
+        self.choose("alternate", &described(&mapping.alternate), false);
         self.plan.alternates = Some(found);
         Ok(())
     }
@@ -107,7 +108,7 @@ impl Resolver<'_> {
         if given.is_empty() {
             return Ok(None);
         }
-        self.choose(option, &told(given), false);
+        self.choose(option, &described(given), false);
         if let [(None, column)] = given {
             return Ok(Some(Mapped::Whole(self.any_slot(option, column)?)));
         }
@@ -134,8 +135,8 @@ impl Resolver<'_> {
     }
 }
 
-/// What was given, as it is given on the command line.
-fn told(given: &[(Option<String>, String)]) -> String {
+/// A mapping in the form of the command line.
+fn described(given: &[(Option<String>, String)]) -> String {
     let one = |(key, from): &(Option<String>, String)| match key {
         Some(key) => format!("{key}={from}"),
         None => from.clone(),

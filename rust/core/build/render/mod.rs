@@ -1,6 +1,5 @@
-//! The parts of a `<url>`: each function checks one value and appends its
-//! canonical form to a buffer of the caller. No I/O, and no allocation for
-//! the values that make up a usual catalog.
+//! Rows to `<url>` elements. Each part checks a value and appends its canonical form to the buffer of
+//! a chunk. No I/O; no allocation for the values of a usual catalog.
 
 mod alternate;
 mod block;

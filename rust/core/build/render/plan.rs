@@ -1,4 +1,4 @@
-//! Which column gives which field of a `<url>`: the mapping of a run, resolved for one input.
+//! The source of each field of a `<url>`: the mapping of a run, resolved for one input.
 
 use crate::build::render::template::Template;
 use crate::config::{Config, Filter};
@@ -8,14 +8,14 @@ use crate::flow::outcome::Chosen;
 use crate::sitemap::extension;
 use crate::sitemap::extension::record::record;
 
-/// The names of columns that `loc` is taken from when no option names one; Python asks for them.
+/// Names of columns that are used for `loc` if no option names a column; Python reads them.
 pub const LOC: &[&str] = &["loc", "url", "link", "product_url", "canonical_url"];
 /// The same for `lastmod`.
 pub const LASTMOD: &[&str] = &["lastmod", "last_modified", "updated_at", "modified_at"];
 const CHANGEFREQ: &[&str] = &["changefreq"];
 const PRIORITY: &[&str] = &["priority"];
 
-/// Where a field comes from.
+/// The source of a field.
 #[derive(Debug, Clone)]
 pub enum ValueSource {
     /// A column, by slot.
@@ -34,12 +34,12 @@ impl ValueSource {
     }
 }
 
-/// Where loc comes from.
+/// The source of loc.
 #[derive(Debug, Clone)]
 pub enum LocSource {
     /// A column, by slot.
     Slot(usize),
-    /// A template and, for each of its columns, the slot.
+    /// A template, and the slot of each of its columns.
     Template(Template, Vec<usize>),
 }
 
@@ -54,14 +54,14 @@ pub struct Condition {
     pub negate: bool,
 }
 
-/// What a renderer does with the rows of one input.
+/// The mapping of one input: which columns a renderer reads, and for which fields.
 #[derive(Debug, Clone)]
 pub struct Plan {
-    /// For each slot the column's index in the input.
+    /// The index in the input of the column of each slot.
     pub columns: Vec<usize>,
-    /// For each slot the column's name.
+    /// The name of the column of each slot.
     pub names: Vec<String>,
-    /// How many columns the input has: rows of CSV with another number are ragged.
+    /// The number of columns of the input; rows of CSV with another number are ragged.
     pub width: usize,
     /// The address.
     pub loc: LocSource,
@@ -73,21 +73,21 @@ pub struct Plan {
     pub priority: Option<ValueSource>,
     /// The columns of images, by slot.
     pub images: Vec<usize>,
-    /// What stands between the images of a cell.
+    /// The separator of the images in a cell.
     pub image_separator: Option<Vec<u8>>,
-    /// What the set is split by.
+    /// The value that the set is split by.
     pub split: Option<Split>,
-    /// It has any extension.
+    /// Whether any extension is mapped.
     pub extended: bool,
-    /// Where alternates come from.
+    /// The source of alternates.
     pub alternates: Option<Alternates>,
     /// The extensions that are mapped field by field, by their places, and their sources.
     pub blocks: Vec<(usize, Mapped)>,
-    /// Which rows to keep.
+    /// The rows to keep.
     pub filters: Vec<Condition>,
 }
 
-/// What the set is split by.
+/// The value that the set is split by.
 #[derive(Debug, Clone, Copy)]
 pub enum Split {
     /// The host of loc.
@@ -96,7 +96,7 @@ pub enum Split {
     Slot(usize),
 }
 
-/// Where alternates come from.
+/// The source of alternates.
 #[derive(Debug, Clone, Default)]
 pub struct Alternates {
     /// Languages and their columns, by slot.
@@ -105,15 +105,24 @@ pub struct Alternates {
     pub whole: Vec<usize>,
     /// The language of loc.
     pub lang: Option<Vec<u8>>,
-    /// The language whose pages are for all others too.
+    /// The language whose pages also serve all other languages.
     pub x_default: Option<Vec<u8>>,
     /// Each alternate becomes an entry of its own.
     pub rows: bool,
-    /// The column of the key that the languages of a page share, by slot, and their language.
-    pub family: Option<(usize, ValueSource)>,
+    /// Rows with the same key are the languages of a page.
+    pub group: Option<Group>,
 }
 
-/// Where the values of an extension come from.
+/// The columns of a group of languages.
+#[derive(Debug, Clone)]
+pub struct Group {
+    /// The column of the key, by slot.
+    pub key: usize,
+    /// The language of each row.
+    pub language: ValueSource,
+}
+
+/// The source of the values of an extension.
 #[derive(Debug, Clone)]
 pub enum Mapped {
     /// For each field of the record, by its place.
@@ -185,7 +194,10 @@ impl Plan {
     }
 }
 
-/// A name as it is compared: `Product URL`, `product-url` and ` PRODUCT_URL` are `product_url`.
+/// Column names in a message.
+const MAX_LISTED: usize = 30;
+
+/// A name in the form in which names are compared: `Product URL`, `product-url` and ` PRODUCT_URL` are `product_url`.
 fn plain_name(name: &str) -> String {
     let words = name.split(|c: char| c.is_whitespace() || matches!(c, '-' | '_'));
     let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
@@ -281,7 +293,7 @@ impl Resolver<'_> {
         Ok(())
     }
 
-    /// The slot of a column of plain values.
+    /// The slot of a column without nested values.
     pub(crate) fn slot(&mut self, option: &str, name: &str) -> Result<usize> {
         let slot = self.any_slot(option, name)?;
         if self.columns.kinds.get(self.plan.columns[slot]) == Some(&ColumnKind::Nested) {
@@ -296,7 +308,7 @@ impl Resolver<'_> {
         Ok(slot)
     }
 
-    /// The slot of a column; a column that two fields use has one slot.
+    /// The slot of a column. Fields with the same column share its slot.
     pub(crate) fn any_slot(&mut self, option: &str, name: &str) -> Result<usize> {
         let mut places =
             (self.columns.names.iter().enumerate()).filter(|(_, column)| *column == name);
@@ -340,12 +352,13 @@ impl Resolver<'_> {
         self.chosen.push(Chosen { field, from: from.to_owned(), found });
     }
 
-    /// The columns for a message, not more than a person reads.
+    /// The columns for a message, at most [`MAX_LISTED`].
     fn listed(&self) -> String {
         let names = &self.columns.names;
-        let mut list: Vec<String> = names.iter().take(30).map(|name| format!("{name:?}")).collect();
-        if names.len() > 30 {
-            list.push(format!("and {} more", names.len() - 30));
+        let mut list: Vec<String> =
+            names.iter().take(MAX_LISTED).map(|name| format!("{name:?}")).collect();
+        if names.len() > MAX_LISTED {
+            list.push(format!("and {} more", names.len() - MAX_LISTED));
         }
         if list.is_empty() { "none".into() } else { list.join(", ") }
     }

@@ -17,16 +17,16 @@ use crate::sitemap::extension::record::record;
 use crate::sitemap::priority;
 use crate::sitemap::value::ValueKind;
 
-/// Characters of a percent-encoded URL that crawlers take (PROTOCOL section 1).
+/// Limit of the characters of a percent-encoded URL (docs/protocol.md).
 const MAX_CHARS: usize = 2_047;
 
 pub(crate) const LASTMOD_WRONG: &str =
-    "is no date that can be written (2026-11-20, or with a time); a bare year or month is none";
+    "is not a complete date (2026-11-20, or with a time); a year or month alone is not enough";
 pub(crate) const CHANGEFREQ_WRONG: &str =
     "is none of always, hourly, daily, weekly, monthly, yearly, never";
-pub(crate) const PRIORITY_WRONG: &str = "is no number from 0.0 to 1.0";
+pub(crate) const PRIORITY_WRONG: &str = "is not a number from 0.0 to 1.0";
 
-/// What all renderers of a run share.
+/// The rules that all renderers of a run share.
 pub struct Rules {
     pub(crate) loc: LocRules,
     /// for the URLs of extensions: any host
@@ -39,18 +39,18 @@ pub struct Rules {
     /// for each extension what happens to its old blocks
     pub(crate) old_policy: Vec<OldPolicy>,
     pub(crate) now: i64,
-    /// the key of the hashes of families
-    pub(crate) family_key: HashKey,
-    /// the key of the loc hashes, where they are wanted
+    /// the key of the hashes of groups of languages, and of the sample
+    pub(crate) group_key: HashKey,
+    /// the key of the loc hashes, if duplicates are looked for
     pub(crate) key: Option<HashKey>,
-    /// which locs are looked at for others that are nearly the same
+    /// the sampling rate of locs, to find locs that are nearly equal
     pub(crate) rate: Rate,
     /// locs are hashed for the stable layout
     pub(crate) boundaries: bool,
 }
 
 impl Rules {
-    /// Checks the parts of the configuration that rule rows. With `key`, locs are hashed by it.
+    /// Checks the parts of the configuration that concern rows. With a key, locs are hashed.
     pub fn new(config: &Config, key: Option<HashKey>) -> Result<Rules> {
         let site = Site::parse(&config.site)?;
         let hosts = match config.hosts.as_str() {
@@ -83,7 +83,7 @@ impl Rules {
                 .map(|extension| config.mapping.old_policy(extension))
                 .collect(),
             now: config.mapping.now,
-            family_key: HashKey::random(),
+            group_key: HashKey::random(),
             rate: Rate::default(),
             key,
             boundaries: config.layout == Layout::Stable,
@@ -108,7 +108,7 @@ impl Rules {
             },
             Cell::Int(n) => self.since_epoch(n),
             Cell::UInt(n) => self.since_epoch(n.try_into().ok()?),
-            // what pandas makes of integers with gaps
+            // pandas stores integers with gaps as floats
             Cell::Float(n) if n.fract() == 0.0 && n.abs() < 9e15 => self.since_epoch(n as i64),
             _ => None,
         }
@@ -122,7 +122,7 @@ impl Rules {
     }
 }
 
-/// Checks a constant of the mapping as a row's value would be.
+/// Checks the constants of the mapping like values of rows.
 pub fn check_constants(rules: &Rules, plan: &Plan) -> Result<()> {
     let wrong = |field: &str, value: &[u8], what: &str| {
         let value = String::from_utf8_lossy(value).into_owned();

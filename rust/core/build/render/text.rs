@@ -1,4 +1,4 @@
-//! Values of a catalog as text in XML 1.0 (PROTOCOL section 8).
+//! Values of a catalog as text in XML 1.0.
 
 use crate::flow::cell::Cell;
 use crate::flow::value::Value;

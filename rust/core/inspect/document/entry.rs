@@ -1,4 +1,4 @@
-//! One entry of a sitemap, as the parser hands it over.
+//! One entry of a sitemap, as the parser passes it on.
 
 use crate::inspect::finding::{At, Log};
 use crate::sitemap::element::{Attribute, Element};
@@ -50,7 +50,7 @@ impl Field {
     }
 }
 
-/// A part of an extension: what it is, where its text lies in the entry's arena.
+/// A part of an extension, and the range of its text in the arena of the entry.
 #[derive(Debug, Clone, Copy)]
 pub struct Part {
     /// What it is.
@@ -61,7 +61,7 @@ pub struct Part {
     pub at: At,
 }
 
-/// Where the elements of an entry stand, found out only where a finding needs it.
+/// The positions of the elements of an entry; computed only if a finding needs them.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Places<'a> {
     /// Known: loc, lastmod, changefreq, priority.
@@ -88,7 +88,7 @@ pub struct Entry<'a> {
     /// Where it starts.
     pub at: At,
     pub(crate) places: Places<'a>,
-    /// White space stood around a value: bits 0 to 3 for loc, lastmod, changefreq, priority.
+    /// White space surrounds a value: bits 0 to 3 for loc, lastmod, changefreq, priority.
     pub(crate) padded: u8,
     /// The apostrophe of `loc` was written as itself.
     pub(crate) bare_apostrophe: bool,
@@ -100,7 +100,7 @@ impl<'a> Entry<'a> {
         self.arena.get(part.text.0 as usize..part.text.1 as usize).unwrap_or_default()
     }
 
-    /// Where loc (0), lastmod (1), changefreq (2) or priority (3) starts.
+    /// The position of loc (0), lastmod (1), changefreq (2) or priority (3).
     pub fn place(&self, which: usize) -> At {
         match self.places {
             Places::Known(places) => places.get(which).copied().unwrap_or(self.at),
@@ -121,7 +121,7 @@ pub enum Form {
     Urlset,
     /// A `sitemapindex`.
     Index,
-    /// One URL a line.
+    /// One URL per line.
     Text,
     /// RSS or Atom; not read.
     Feed,
@@ -129,19 +129,19 @@ pub enum Form {
     Unknown,
 }
 
-/// Who gets the entries. The parser drives; it stops at the end of the file, at damage that it
-/// cannot pass, or when `entry` says [`std::ops::ControlFlow::Break`].
+/// Receives the entries. The parser stops at the end of the file, at damage that it cannot skip, or
+/// when `entry` returns [`std::ops::ControlFlow::Break`].
 pub trait Visitor {
-    /// Whether values of extensions are to be checked, too.
+    /// Whether the values of extensions are checked.
     const CHECKS: bool;
 
-    /// The root of a document was met.
+    /// The root element begins.
     fn root(&mut self, form: Form) -> std::ops::ControlFlow<()> {
         let _ = form;
         std::ops::ControlFlow::Continue(())
     }
 
-    /// Whether nobody waits for the rest any more; asked every few thousand tokens.
+    /// Whether to stop; called every few thousand tokens.
     fn stopped(&self) -> bool {
         false
     }
