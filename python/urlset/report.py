@@ -122,7 +122,7 @@ NOTES = {
     " take it for; correct the source",
     "loc.site_path": "beginning with /: joined to the host of --site, without its path (RFC 3986)",
     "loc.variant": "like another URL but for the case of letters or a slash at the end"
-    "  (exact up to 25,000 URLs, beyond that counted in a sample); list the canonical one",
+    "  (exact up to 10,000 URLs, beyond that counted in a sample); list the canonical one",
     "lastmod.same": "with one and the same lastmod: search engines distrust one date on all; map"
     " the column that says when each page changed, or leave lastmod out",
     "lastmod.invalid": "lastmod left out, not a date (--on-bad-field reject rejects the row;"

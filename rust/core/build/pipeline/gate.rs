@@ -69,7 +69,7 @@ impl Gate {
 
     /// Sets the current batch.
     pub fn advance(&self, batch: u64) {
-        self.state().at = batch;
+        self.state().current = batch;
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
