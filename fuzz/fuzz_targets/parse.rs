@@ -12,13 +12,13 @@ use urlset_core::inspect::finding::Log;
 use urlset_core::inspect::rows::{Rows, schema};
 use urlset_core::sitemap::hosts::AllowedHosts;
 
-struct Seen {
-    checks: EntryChecks,
+struct Seen<'a> {
+    checks: EntryChecks<'a>,
     rows: Rows,
     locs: Vec<Vec<u8>>,
 }
 
-impl Visitor for Seen {
+impl Visitor for Seen<'_> {
     const CHECKS: bool = true;
 
     fn entry(&mut self, form: Form, entry: &Entry<'_>, log: &mut Log) -> ControlFlow<()> {

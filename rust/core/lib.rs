@@ -18,6 +18,9 @@ pub mod error;
 pub mod flow;
 pub mod inspect;
 mod quiet;
+#[cfg(test)]
+#[path = "../../tests/rust/common/random.rs"]
+mod random;
 pub mod simd;
 pub mod sitemap;
 pub mod thread;

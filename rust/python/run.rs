@@ -32,7 +32,7 @@ use urlset_core::thread::start;
 use crate::buffer::Isal;
 use crate::error::{exception, run_exception};
 
-/// How far a build has come.
+/// The progress of a build.
 #[pyclass(frozen, module = "urlset._core")]
 #[derive(Default)]
 pub struct Progress(Arc<pipeline::Progress>);
@@ -69,7 +69,7 @@ impl Progress {
     }
 }
 
-/// Which URLs the sets of one build have had so far, where duplicates count.
+/// The URLs of the sets of one build so far, for `--duplicates`.
 #[pyclass(frozen, module = "urlset._core")]
 #[derive(Default)]
 pub struct Seen(Arc<urlset_core::build::duplicates::seen::Seen>);
@@ -102,18 +102,18 @@ fn stream(object: &Bound<'_, PyAny>, name: &str, rows: usize) -> PyResult<ArrowS
     let capsule = object.call_method0("__arrow_c_stream__")?;
     let capsule = capsule.cast::<PyCapsule>()?;
     let pointer = capsule.pointer_checked(Some(c"arrow_array_stream"))?;
-    // SAFETY: a capsule of this name holds an ArrowArrayStream (Arrow PyCapsule interface), and
-    // taking it over, which marks it as released, is what a consumer is to do.
+    // SAFETY: a capsule with this name contains an ArrowArrayStream (Arrow PyCapsule interface). A
+    // consumer takes ownership of it, which marks it as released.
     let stream =
         unsafe { arrow_array::ffi_stream::FFI_ArrowArrayStream::from_raw(pointer.as_ptr().cast()) };
     ArrowStream::new(name, stream, rows).map_err(|e| exception(object.py(), &e))
 }
 
-/// A file that Python has opened, by its descriptor, and what it has read of it.
+/// A file that Python has opened, by its descriptor, and the bytes that Python has read.
 fn open_file(object: &Bound<'_, PyAny>) -> PyResult<OpenFile> {
     let (descriptor, head): (i32, Vec<u8>) = object.extract()?;
-    // SAFETY: the caller keeps the descriptor open for the time of the call; here it is duplicated
-    // at once, and the duplicate is ours alone.
+    // SAFETY: the caller keeps the descriptor open during the call. It is duplicated at once, and
+    // only this function owns the duplicate.
     let file = unsafe { BorrowedFd::borrow_raw(descriptor) }.try_clone_to_owned()?;
     Ok(OpenFile { file: file.into(), head })
 }
@@ -149,7 +149,7 @@ fn source(config: &Config, input: Input<'_>, rows: usize) -> PyResult<Box<dyn An
         }
         ("parquet", object) => {
             let filters = config.filters.clone();
-            // a row costs its workers some five times what it costs to decode
+            // rendering a row takes about five times as long as decoding it
             let threads = (config.workers() / 5).max(1);
             let parquet = Parquet::new(name, ParquetOptions { rows, threads, filters });
             match object {
@@ -170,17 +170,18 @@ fn source(config: &Config, input: Input<'_>, rows: usize) -> PyResult<Box<dyn An
     })
 }
 
-/// Does in a thread what may wait for a source, so that a signal can end the wait; the thread ends
-/// when the source lets it.
-fn watched<T: Send + 'static>(
+/// Runs code in a thread, so that a signal can end the wait for a source. The thread ends when the
+/// source returns.
+fn interruptible<T: Send + 'static>(
     py: Python<'_>,
     work: impl FnOnce() -> urlset_core::error::Result<T> + Send + 'static,
 ) -> PyResult<T> {
     let (done_tx, done_rx) = bounded(1);
-    let told = done_tx.clone();
-    // nobody waits any more where a signal came
+    let failure = done_tx.clone();
+    // after a signal the receiver has ended
     let work = move || drop(done_tx.send(work()));
-    start("look", work, move |error| drop(told.send(Err(error)))).map_err(|e| exception(py, &e))?;
+    start("look", work, move |error| drop(failure.send(Err(error))))
+        .map_err(|e| exception(py, &e))?;
     loop {
         match py.detach(|| done_rx.recv_timeout(Duration::from_millis(50))) {
             Ok(result) => return result.map_err(|e| exception(py, &e)),
@@ -233,8 +234,8 @@ pub fn build(
     let progress = progress.0.clone();
     let seen = seen.0.clone();
     let (done_tx, done_rx) = bounded(1);
-    let told = done_tx.clone();
-    let watched = progress.clone();
+    let failure = done_tx.clone();
+    let stopped = progress.clone();
     let work = move || {
         let sink = Folder::new(folder);
         let destination = Destination { sink: &sink, encoder: encoder.as_deref(), live };
@@ -244,7 +245,7 @@ pub fn build(
         // the receiver leaves only after this
         let _ = done_tx.send(result);
     };
-    let failed = move |error: Error| drop(told.send(Err(error.into()))); // likewise
+    let failed = move |error: Error| drop(failure.send(Err(error.into()))); // likewise
     urlset_core::thread::start("build", work, failed).map_err(|e| exception(py, &e))?;
     let mut interrupted = None;
     let result = loop {
@@ -256,12 +257,12 @@ pub fn build(
         if interrupted.is_some() {
             continue;
         }
-        let told = py.check_signals().and_then(|()| match &tick {
+        let interrupt = py.check_signals().and_then(|()| match &tick {
             Some(tick) => tick.call0().map(drop),
             None => Ok(()),
         });
-        if let Err(error) = told {
-            watched.stop.store(true, Ordering::Relaxed);
+        if let Err(error) = interrupt {
+            stopped.stop.store(true, Ordering::Relaxed);
             interrupted = Some(error);
         }
     };
@@ -315,7 +316,7 @@ pub fn preview(
     let config = config(py, config_json)?;
     let input = Input(name, format, object, Vec::new());
     let source = source(&config, input, PREVIEW_ROWS)?;
-    let preview = watched(py, move || pipeline::preview(&config, source, most))?;
+    let preview = interruptible(py, move || pipeline::preview(&config, source, most))?;
     serde_json::to_string(&preview).map_err(|e| PyValueError::new_err(e.to_string()))
 }
 
@@ -347,7 +348,7 @@ pub fn look(
     let config = config(py, config_json)?;
     let input = Input(path, format, begun, Vec::new());
     let mut source = source(&config, input, batch_rows(&config))?;
-    Ok(watched(py, move || source.open())?.names)
+    Ok(interruptible(py, move || source.open())?.names)
 }
 
 /// What a file is whose first bytes these are: csv, lines, parquet, arrow or jsonl.

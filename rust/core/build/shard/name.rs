@@ -111,6 +111,7 @@ fn digested(value: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::random::Random;
 
     #[test]
     fn names() {
@@ -193,11 +194,8 @@ mod tests {
     fn no_file_has_the_name_of_another_sets() {
         let (border, digest) = (format!("{:016x}", 3), format!("{:016X}", 7));
         let parts = ["a", "B", "b", "2", "index", "00001", "x", &border, &digest];
-        let mut seed = 3_u64;
-        let mut random = |below: usize| {
-            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-            (seed >> 33) as usize % below
-        };
+        let mut random = Random::new(3);
+        let mut random = |limit: usize| random.below(limit as u64) as usize;
         for _ in 0..500 {
             let mut join = |most: usize| {
                 let count = 1 + random(most);

@@ -178,6 +178,7 @@ impl Group {
 mod tests {
     use super::*;
     use crate::flow::entry::Entry;
+    use crate::random::Random;
 
     /// Random rows with many values compared with one packer for each value, with limits that force
     /// spills.
@@ -196,7 +197,7 @@ mod tests {
             let mut wanted: Vec<Vec<u8>> = vec![Vec::new(); 300];
             let mut got = wanted.clone();
             let mut shards = 0;
-            let mut seed = 7_u64;
+            let mut random = Random::new(7);
             let mut emit = |mut shard: Shard| {
                 shard.load()?;
                 let number = shard.set.as_ref().unwrap().number;
@@ -211,14 +212,13 @@ mod tests {
             for _ in 0..60 {
                 let mut chunk = Chunk::default();
                 for i in 0..500_u32 {
-                    seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-                    let value = (seed >> 33) as usize % 300;
-                    let element = format!("<{value}:{}>", "x".repeat((seed >> 50) as usize % 60));
+                    let value = random.below(300) as usize;
+                    let element = format!("<{value}:{}>", "x".repeat(random.below(60) as usize));
                     chunk.bytes.extend_from_slice(element.as_bytes());
                     let entry =
                         Entry { len: element.len() as u32, row: i, newest: 0, namespaces: 0 };
                     chunk.entries.push(entry);
-                    chunk.boundaries.push(seed);
+                    chunk.boundaries.push(random.below(u64::MAX));
                     chunk.push_split(value.to_string().as_bytes());
                     let place = order.iter().position(|&v| v == value).unwrap_or_else(|| {
                         order.push(value);
