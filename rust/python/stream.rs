@@ -13,7 +13,7 @@ use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyCapsule};
 use urlset_core::Error;
-use urlset_core::inspect::diff::{Counts, Options as DiffOptions, Shard};
+use urlset_core::inspect::diff::{Counts, Options as DiffOptions, SetFile};
 use urlset_core::inspect::parquet::{self, Failure};
 use urlset_core::inspect::read::{BatchStream, read};
 use urlset_core::inspect::workers::POLL_INTERVAL;
@@ -269,9 +269,13 @@ pub fn diff_stream(
     let found = counts.clone();
     let start = move || {
         let shards = |files: &[File]| {
-            files.iter().cloned().map(|(path, name, digest)| Shard { path, name, digest }).collect()
+            files
+                .iter()
+                .cloned()
+                .map(|(path, name, digest)| SetFile { path, name, digest })
+                .collect()
         };
-        let options = DiffOptions { threads, memory, spill: None, lenient };
+        let options = DiffOptions { threads, memory, spill_folder: None, lenient };
         changes::stream(shards(&old), shards(&new), options, found.clone())
     };
     Stream::new(changes::schema(), counts, keep, start)

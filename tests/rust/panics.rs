@@ -19,7 +19,7 @@ use urlset_core::build::write::dir::Dir;
 use urlset_core::build::write::gzip::Libdeflate;
 use urlset_core::config::Config;
 use urlset_core::error::{Error, Kind};
-use urlset_core::inspect::diff::{Options as DiffOptions, Shard};
+use urlset_core::inspect::diff::{Options as DiffOptions, SetFile};
 use urlset_core::inspect::parquet::{Failure, write};
 use urlset_core::inspect::read::{BatchStream, read};
 use urlset_core::inspect::verify::{Options as VerifyOptions, Target, verify};
@@ -307,16 +307,16 @@ fn to_parquet(folder: &Path) -> Told {
 }
 
 fn compare(folder: &Path) -> Told {
-    let side = |side: &str| -> Vec<Shard> {
+    let side = |side: &str| -> Vec<SetFile> {
         (0..4)
-            .map(|n| Shard {
+            .map(|n| SetFile {
                 path: folder.join(side).join(format!("{n}.xml")),
                 name: format!("{n}.xml"),
                 digest: None,
             })
             .collect()
     };
-    let options = DiffOptions { threads: 2, memory: 64 << 20, spill: None, lenient: false };
+    let options = DiffOptions { threads: 2, memory: 64 << 20, spill_folder: None, lenient: false };
     let stream = changes::stream(side("old"), side("new"), options, Arc::default());
     drain(stream)
 }
