@@ -10,52 +10,52 @@ use crate::error::{Error, Result};
 use crate::sitemap::extension;
 use crate::sitemap::extension::descriptor::{Extension, Mapping as Mapped, OptionSpec};
 
-/// URLs in one sitemap file (PROTOCOL section 1).
+/// Limit of the URLs in one sitemap file (sitemaps.org).
 pub const MAX_URLS: u32 = 50_000;
-/// Bytes of one sitemap file or index before compression (PROTOCOL section 1).
+/// Limit of the bytes of a sitemap file or index before compression (sitemaps.org).
 pub const MAX_BYTES: u64 = 52_428_800;
 
-/// What one run is to do. Made by the Python package; unknown keys are refused.
+/// The options of one run, as the Python package passes them. Unknown keys are refused.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
     /// The site that all URLs belong to, such as `https://www.shop.example`.
     pub site: String,
-    /// The folder under which the files will be served, ending in `/`.
+    /// The URL of the folder of the files, with `/` at its end.
     pub sitemap_url: Option<String>,
     /// The first part of every file name.
     pub name: String,
-    /// Which column is what.
+    /// The columns of the fields.
     pub mapping: Mapping,
-    /// URLs a shard at most.
+    /// Limit of the URLs of a shard.
     pub max_urls: u32,
-    /// Uncompressed bytes a shard at most, header and footer included.
+    /// Limit of the uncompressed bytes of a shard, with header and footer.
     pub max_bytes: u64,
-    /// Characters of a percent-encoded loc at most.
+    /// Limit of the characters of a percent-encoded loc.
     pub max_loc: u32,
     /// A set of shards for each value of this column; `@host` for each host of loc.
     pub split_by: Option<String>,
-    /// Values of `split_by` at most.
+    /// Limit of the number of values of `split_by`.
     pub max_groups: usize,
-    /// Names that files of the same job have already: what names of files of this run begin with
-    /// must not be among them.
+    /// The first parts of the names of other files of the same job. Files of this run must not have
+    /// such a name.
     pub taken: Vec<String>,
     /// How shards end.
     pub layout: Layout,
-    /// Rows in the order of loc.
+    /// Write the rows in the order of loc.
     pub sort: bool,
-    /// Bytes that are sorted in memory at once; more go to the disk. For tests: the output does not
-    /// depend on it.
+    /// Bytes that are sorted in memory at once; further rows go to the disk. Tests change it: the
+    /// output does not depend on it.
     pub sort_bytes: usize,
-    /// XML, or one URL a line.
+    /// XML, or one URL on each line.
     pub output: Output,
     /// What to do with a row that has no valid loc.
     pub on_invalid: OnInvalid,
-    /// What to do with a field that makes no sense.
+    /// What to do with an invalid field.
     pub on_bad_field: OnBadField,
-    /// How many rejected rows are too many.
+    /// Limit of the rejected rows.
     pub max_rejects: MaxRejects,
-    /// What to do with a loc that came before.
+    /// What to do with a repeated loc.
     pub duplicates: Duplicates,
     /// `same`, `any`, or hosts separated by commas.
     pub hosts: String,
@@ -63,23 +63,23 @@ pub struct Config {
     pub strict_urls: bool,
     /// Relative references other than absolute paths are joined to the site.
     pub relative_urls: bool,
-    /// The IANA zone of times that name none; UTC without it.
+    /// The IANA time zone of times without a zone; the default is UTC.
     pub timezone: Option<String>,
-    /// Integers (and digits in text) in lastmod count this since 1970.
+    /// The unit of integers (also as text) in lastmod, counted from 1970.
     pub lastmod_epoch: Option<Epoch>,
     /// Rows to keep.
     #[serde(rename = "where")]
     pub filters: Vec<Filter>,
-    /// The delimiter of CSV; found by looking without it.
+    /// The delimiter of CSV; detected without it.
     pub delimiter: Option<char>,
-    /// The encoding of CSV; a byte order mark decides without it, else UTF-8.
+    /// The encoding of CSV. Without it a byte order mark decides; the default is UTF-8.
     pub encoding: Option<String>,
-    /// Bytes of one CSV cell at most.
+    /// Limit of the bytes of a CSV cell.
     pub max_cell: usize,
-    /// Threads that render and compress; as many as cores without it.
+    /// Threads that render and compress; the default is the number of cores.
     pub threads: Option<usize>,
-    /// Bytes of CSV, or rows of Arrow times 256, that a thread renders at once. For tests: the
-    /// output does not depend on it.
+    /// The size of a batch: bytes of CSV, or rows of Arrow times 256. Tests change it: the output does
+    /// not depend on it.
     pub batch_bytes: usize,
 }
 
@@ -199,7 +199,7 @@ pub enum OldPolicy {
     Drop,
 }
 
-/// Keep the rows whose column has (or has not) a value.
+/// Keeps the rows whose column has (or does not have) a value.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Filter {
@@ -207,7 +207,7 @@ pub struct Filter {
     pub column: String,
     /// The value as text.
     pub value: String,
-    /// `!=` in place of `=`.
+    /// `!=` instead of `=`.
     #[serde(default)]
     pub negate: bool,
 }
@@ -219,11 +219,11 @@ pub enum Layout {
     /// Each shard is as full as the limits allow.
     #[default]
     Packed,
-    /// The rows themselves set the borders, so that an edit touches one shard.
+    /// The rows choose the boundaries, so that an edit changes one shard.
     Stable,
 }
 
-/// The form of a sitemap file (PROTOCOL section 1).
+/// The form of a sitemap file (sitemaps.org).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Output {
@@ -234,7 +234,7 @@ pub enum Output {
     Text,
 }
 
-/// What becomes of a row without a valid loc.
+/// What happens to a row without a valid loc.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OnInvalid {
@@ -245,7 +245,7 @@ pub enum OnInvalid {
     Fail,
 }
 
-/// What becomes of a row with a senseless lastmod, changefreq or priority.
+/// What happens to a row with an invalid lastmod, changefreq or priority.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OnBadField {
@@ -256,7 +256,7 @@ pub enum OnBadField {
     Reject,
 }
 
-/// What becomes of a loc that came before.
+/// What happens to a repeated loc.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Duplicates {
@@ -279,11 +279,11 @@ pub enum Epoch {
     Milliseconds,
 }
 
-/// How many rejected rows are too many.
+/// Limit of the rejected rows.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MaxRejects {
-    /// So many rows.
+    /// This number of rows.
     Count(u64),
     /// This share of the rows read, 0.01 for 1 %.
     Share(f64),
@@ -295,10 +295,10 @@ impl Default for MaxRejects {
     }
 }
 
-/// Bytes of a batch at most where each row becomes several: what it is rendered to grows by the
-/// square of the languages, and a worker that renders a batch for long holds up those behind it. What
-/// waits in memory is bounded elsewhere (`pipeline/gate.rs`).
-const EXPANDING: usize = 64 << 10;
+/// Limit of the bytes of a batch whose rows become several URLs. The output grows with the square of
+/// the number of languages, and a slow batch delays all batches after it. `pipeline/gate.rs` bounds the
+/// memory.
+const MAX_EXPANDING_BATCH: usize = 64 << 10;
 
 impl Config {
     /// Reads the configuration from JSON and checks every limit.
@@ -307,7 +307,7 @@ impl Config {
             .map_err(|e| Error::config("config.invalid", format!("configuration: {e}")))?;
         config.check()?;
         if config.mapping.alternate_rows {
-            config.batch_bytes = config.batch_bytes.min(EXPANDING);
+            config.batch_bytes = config.batch_bytes.min(MAX_EXPANDING_BATCH);
         }
         Ok(config)
     }
@@ -329,7 +329,7 @@ impl Config {
         if !(1..=MAX_URLS).contains(&self.max_urls) {
             return wrong("max_urls", format!("{} is not from 1 to {MAX_URLS}", self.max_urls));
         }
-        // the smallest file that holds one URL of 2,047 characters
+        // the size of the smallest file with one URL of 2,047 characters
         if !(4_096..=MAX_BYTES).contains(&self.max_bytes) {
             return wrong(
                 "max_bytes",
@@ -364,7 +364,7 @@ impl Config {
         Ok(())
     }
 
-    /// How many threads render and compress.
+    /// The number of threads that render and compress.
     pub fn workers(&self) -> usize {
         self.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, |n| n.get()))
     }

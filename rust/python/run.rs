@@ -13,17 +13,17 @@ use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 use urlset_core::Error;
 use urlset_core::build::pipeline;
-use urlset_core::build::read::Source;
+use urlset_core::build::pipeline::{AnySource, Run};
 use urlset_core::build::read::csv::{Csv, CsvOptions};
-use urlset_core::build::read::decode::Begun;
+use urlset_core::build::read::decode::OpenFile;
+use urlset_core::build::read::detect::{FileFormat, detect};
 use urlset_core::build::read::ipc::Ipc;
-use urlset_core::build::read::kind;
-use urlset_core::build::read::kind::Kind;
 use urlset_core::build::read::parquet::{Parquet, ParquetOptions};
-use urlset_core::build::read::stream::Stream;
+use urlset_core::build::read::stream::{ArrowStream, Gap};
 use urlset_core::build::render::loc::absolute;
-use urlset_core::build::write::dir::Dir;
+use urlset_core::build::write::folder::Folder;
 use urlset_core::build::write::gzip::{Encoder, Libdeflate};
+use urlset_core::build::write::writer::Destination;
 use urlset_core::config::Config;
 use urlset_core::flow::cell::{ColumnKind, Columns};
 use urlset_core::thread::start;
@@ -97,7 +97,7 @@ fn csv(config: &Config, path: &str, lines: bool) -> Csv {
 }
 
 /// The C stream that an object exports by `__arrow_c_stream__`.
-fn stream(object: &Bound<'_, PyAny>, name: &str, rows: usize) -> PyResult<Stream> {
+fn stream(object: &Bound<'_, PyAny>, name: &str, rows: usize) -> PyResult<ArrowStream> {
     let capsule = object.call_method0("__arrow_c_stream__")?;
     let capsule = capsule.cast::<PyCapsule>()?;
     let pointer = capsule.pointer_checked(Some(c"arrow_array_stream"))?;
@@ -105,31 +105,45 @@ fn stream(object: &Bound<'_, PyAny>, name: &str, rows: usize) -> PyResult<Stream
     // taking it over, which marks it as released, is what a consumer is to do.
     let stream =
         unsafe { arrow_array::ffi_stream::FFI_ArrowArrayStream::from_raw(pointer.as_ptr().cast()) };
-    Stream::new(name, stream, rows).map_err(|e| exception(object.py(), &e))
+    ArrowStream::new(name, stream, rows).map_err(|e| exception(object.py(), &e))
 }
 
 /// A file that Python has opened, by its descriptor, and what it has read of it.
-fn begun(object: &Bound<'_, PyAny>) -> PyResult<Begun> {
+fn open_file(object: &Bound<'_, PyAny>) -> PyResult<OpenFile> {
     let (descriptor, head): (i32, Vec<u8>) = object.extract()?;
     // SAFETY: the caller keeps the descriptor open for the time of the call; here it is duplicated
     // at once, and the duplicate is ours alone.
     let file = unsafe { BorrowedFd::borrow_raw(descriptor) }.try_clone_to_owned()?;
-    Ok(Begun { file: file.into(), head })
+    Ok(OpenFile { file: file.into(), head })
 }
 
-/// The name of an input, its format, the object whose stream it is or the file that is open, and
-/// where a stream lacks rows.
-type Input<'py> = (String, String, Option<Bound<'py, PyAny>>, Vec<(u64, u64)>);
+/// An input: a tuple in Python.
+#[derive(FromPyObject)]
+pub struct Input<'py>(
+    /// The name in errors and in the reject file.
+    String,
+    /// `csv`, `lines`, `parquet`, `ipc`, `arrow`.
+    String,
+    /// The object that exports a stream, or the file that is open.
+    Option<Bound<'py, PyAny>>,
+    /// The rows that the filters leave out of a stream: before which row, and how many.
+    Vec<(u64, u64)>,
+);
 
-/// A file, or the stream of an object.
-fn source(config: &Config, (name, format, object, gaps): Input<'_>) -> PyResult<Box<dyn Source>> {
-    let rows = config.batch_bytes.div_ceil(256);
+/// Rows of Arrow of a batch that is rendered at once, by the bytes of a batch of CSV.
+fn batch_rows(config: &Config) -> usize {
+    config.batch_bytes.div_ceil(256)
+}
+
+/// A file, or the stream of an object. Batches of Arrow have up to `rows` rows.
+fn source(config: &Config, input: Input<'_>, rows: usize) -> PyResult<Box<dyn AnySource>> {
+    let Input(name, format, object, gaps) = input;
     Ok(match (&format[..], object) {
         ("csv" | "lines", object) => {
             let csv = csv(config, &name, format == "lines");
             match object {
                 None => Box::new(csv),
-                Some(object) => Box::new(csv.begun(begun(&object)?)),
+                Some(object) => Box::new(csv.with_file(open_file(&object)?)),
             }
         }
         ("parquet", object) => {
@@ -139,12 +153,15 @@ fn source(config: &Config, (name, format, object, gaps): Input<'_>) -> PyResult<
             let parquet = Parquet::new(name, ParquetOptions { rows, threads, filters });
             match object {
                 None => Box::new(parquet),
-                Some(object) => Box::new(parquet.begun(begun(&object)?.file)),
+                Some(object) => Box::new(parquet.with_file(open_file(&object)?.file)),
             }
         }
         ("ipc", None) => Box::new(Ipc::new(name, rows)),
-        ("ipc", Some(object)) => Box::new(Ipc::new(name, rows).begun(begun(&object)?)),
-        ("arrow", Some(object)) => Box::new(stream(&object, &name, rows)?.with_gaps(gaps)),
+        ("ipc", Some(object)) => Box::new(Ipc::new(name, rows).with_file(open_file(&object)?)),
+        ("arrow", Some(object)) => {
+            let gaps = gaps.into_iter().map(|(before, rows)| Gap { before, rows });
+            Box::new(stream(&object, &name, rows)?.with_gaps(gaps))
+        }
         _ => {
             let message = "format is csv, lines, parquet, ipc, or arrow with an object";
             return Err(PyValueError::new_err(message));
@@ -197,8 +214,10 @@ pub fn build(
     tick: Option<Bound<'_, PyAny>>,
 ) -> PyResult<String> {
     let config = config(py, config_json)?;
-    let sources =
-        sources.into_iter().map(|input| source(&config, input)).collect::<PyResult<Vec<_>>>()?;
+    let sources = sources
+        .into_iter()
+        .map(|input| source(&config, input, batch_rows(&config)))
+        .collect::<PyResult<Vec<_>>>()?;
     let encoder: Option<Box<dyn Encoder>> = match encoder {
         None => None,
         Some(object) => Some(if let Ok(level) = object.extract::<i32>() {
@@ -212,14 +231,14 @@ pub fn build(
     let live = serde_json::from_str(live).map_err(|e| PyValueError::new_err(e.to_string()))?;
     let progress = progress.0.clone();
     let seen = seen.0.clone();
-    let (name, text) = (config.name.clone(), config.output == urlset_core::config::Output::Text);
-
     let (done_tx, done_rx) = bounded(1);
     let told = done_tx.clone();
     let watched = progress.clone();
     let work = move || {
-        let sink = Dir::new(folder, name, text, encoder.as_deref(), live);
-        let result = pipeline::run(&config, sources, &sink, rejects, &progress, &seen);
+        let sink = Folder::new(folder);
+        let destination = Destination { sink: &sink, encoder: encoder.as_deref(), live };
+        let run = Run { sources, destination, rejects, progress, seen: &seen };
+        let result = pipeline::run(&config, run);
         drop(sink);
         // the receiver leaves only after this
         let _ = done_tx.send(result);
@@ -279,7 +298,10 @@ pub fn choose(
     Ok((needed, chosen))
 }
 
-/// As JSON what the first rows of an input become: columns, mapping, urls, rejects.
+/// Rows of Arrow in a preview.
+const PREVIEW_ROWS: usize = 1_000;
+
+/// Renders the first rows of an input. Returns JSON: columns, mapping, urls, rejects.
 #[pyfunction]
 pub fn preview(
     py: Python<'_>,
@@ -290,7 +312,8 @@ pub fn preview(
     most: usize,
 ) -> PyResult<String> {
     let config = config(py, config_json)?;
-    let source = source(&config, (name, format, object, Vec::new()))?;
+    let input = Input(name, format, object, Vec::new());
+    let source = source(&config, input, PREVIEW_ROWS)?;
     let preview = watched(py, move || pipeline::preview(&config, source, most))?;
     serde_json::to_string(&preview).map_err(|e| PyValueError::new_err(e.to_string()))
 }
@@ -320,7 +343,9 @@ pub fn look(
     format: String,
     begun: Option<Bound<'_, PyAny>>,
 ) -> PyResult<Vec<String>> {
-    let mut source = source(&config(py, config_json)?, (path, format, begun, Vec::new()))?;
+    let config = config(py, config_json)?;
+    let input = Input(path, format, begun, Vec::new());
+    let mut source = source(&config, input, batch_rows(&config))?;
     Ok(watched(py, move || source.open())?.names)
 }
 
@@ -332,13 +357,13 @@ pub fn recognise(
     whole: bool,
     encoding: Option<&str>,
 ) -> PyResult<&'static str> {
-    let kind = kind::recognise(head, whole, encoding).map_err(|e| exception(py, &e))?;
-    Ok(match kind {
-        Kind::Csv => "csv",
-        Kind::Lines => "lines",
-        Kind::Parquet => "parquet",
-        Kind::Arrow => "arrow",
-        Kind::Jsonl => "jsonl",
+    let format = detect(head, whole, encoding).map_err(|e| exception(py, &e))?;
+    Ok(match format {
+        FileFormat::Csv => "csv",
+        FileFormat::Lines => "lines",
+        FileFormat::Parquet => "parquet",
+        FileFormat::Arrow => "arrow",
+        FileFormat::Jsonl => "jsonl",
     })
 }
 

@@ -1,22 +1,24 @@
 //! The CSV reader against csv-core, and the whole pipeline on tiny blocks against one huge block.
 
+use std::collections::{BTreeMap, HashMap};
 use std::io::Cursor;
 use std::path::PathBuf;
-use std::sync::Mutex;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use proptest::prelude::*;
 use urlset_core::build::duplicates::seen::Seen;
-use urlset_core::build::pipeline::{Progress, run};
-use urlset_core::build::read::block::{Block, Blocks, header};
-use urlset_core::build::read::scan::{Fault, Format, NO_SLOT, Scanner, Span, undouble_if};
-use urlset_core::build::read::{Batch, Source};
-use urlset_core::build::write::Sink;
+use urlset_core::build::pipeline::{Progress, Run, run};
+use urlset_core::build::read::block::BlockReader;
+use urlset_core::build::read::csv_batch::CsvBatch;
+use urlset_core::build::read::header::header;
+use urlset_core::build::read::scan::{CsvFormat, Fault, NO_SLOT, Scanner, Span, undouble_if};
+use urlset_core::build::write::memory::MemorySink;
+use urlset_core::build::write::writer::Destination;
 use urlset_core::config::Config;
 use urlset_core::error::Result;
 use urlset_core::flow::cell::{ColumnKind, Columns};
-use urlset_core::flow::outcome::ShardEntry;
-use urlset_core::flow::shard::Shard;
+use urlset_core::flow::source::Source;
 use urlset_core::simd::csv_masks;
 
 fn cases(n: u32) -> ProptestConfig {
@@ -26,8 +28,12 @@ fn cases(n: u32) -> ProptestConfig {
 /// All rows by our scanner, and the fault that ended it.
 fn scan(text: &[u8], delimiter: u8, max_cell: usize) -> (Vec<Vec<Vec<u8>>>, Option<Fault>) {
     const WIDTH: usize = 64;
-    let format =
-        Format { delimiter, max_cell, slots: (0..WIDTH as u32).collect(), ..Format::default() };
+    let format = CsvFormat {
+        delimiter,
+        max_cell,
+        slots: (0..WIDTH as u32).collect(),
+        ..CsvFormat::default()
+    };
     let mut masks = Vec::new();
     csv_masks(text, delimiter, &mut masks);
     let mut scanner = Scanner::new(text, &masks, &format);
@@ -175,21 +181,28 @@ fn the_limit_of_a_cell_is_exact() {
 
 /// CSV in memory, cut into blocks of any size.
 struct Text {
-    blocks: Option<Blocks>,
+    blocks: Option<BlockReader>,
     names: Vec<String>,
-    format: Format,
+    format: CsvFormat,
 }
 
 impl Text {
     fn new(text: &[u8], block: usize, max_cell: usize) -> Option<Text> {
         let found = header(text, true, b',', max_cell, None).ok().flatten()?;
         let rest = Cursor::new(text[found.end..].to_vec());
-        let format = Format { delimiter: b',', max_cell, slots: Vec::new(), ..Format::default() };
-        Some(Text { blocks: Some(Blocks::new(Box::new(rest), block)), names: found.names, format })
+        let format =
+            CsvFormat { delimiter: b',', max_cell, slots: Vec::new(), ..CsvFormat::default() };
+        Some(Text {
+            blocks: Some(BlockReader::new(Box::new(rest), block)),
+            names: found.names,
+            format,
+        })
     }
 }
 
 impl Source for Text {
+    type Batch = CsvBatch;
+
     fn name(&self) -> &str {
         "text"
     }
@@ -203,50 +216,23 @@ impl Source for Text {
             self.format.slots[column] = slot as u32;
         }
     }
-    fn next(&mut self, spare: Vec<u8>) -> Result<Option<Batch>> {
+    fn next(&mut self, spare: Vec<u8>) -> Result<Option<CsvBatch>> {
         let Some(blocks) = &mut self.blocks else { return Ok(None) };
-        let (text, last) = blocks.next(spare, &self.format)?;
-        if last {
+        let block = blocks.next(spare, &self.format)?;
+        if block.last {
             self.blocks = None;
         }
-        let format = self.format.clone().into();
-        Ok(Some(Batch::Csv(Block { text, format, last })))
+        Ok(Some(CsvBatch { block, format: self.format.clone().into() }))
     }
     fn consumed(&self) -> u64 {
         0
     }
 }
 
-/// Shards in memory.
-#[derive(Default)]
-struct Memory(Mutex<Vec<(u64, Vec<u8>)>>);
-
-impl Sink for Memory {
-    fn write(&self, shard: Shard) -> Result<ShardEntry> {
-        let bytes: Vec<u8> =
-            shard.pieces.iter().flat_map(|piece| piece.as_bytes()).copied().collect();
-        self.0.lock().unwrap().push((shard.number, bytes));
-        Ok(ShardEntry {
-            set: None,
-            number: shard.number,
-            path: shard.number.to_string(),
-            urls: shard.urls,
-            bytes: shard.bytes,
-            compressed_bytes: 0,
-            digest: String::new(),
-            lastmod: None,
-            changed: true,
-        })
-    }
-    fn finish(&self) -> Result<()> {
-        Ok(())
-    }
-}
-
 /// All that a run tells the world.
 #[derive(Debug, PartialEq)]
 struct Told {
-    shards: Vec<(u64, Vec<u8>)>,
+    files: BTreeMap<String, Vec<u8>>,
     counts: Option<[u64; 5]>,
     rejects: String,
     error: Option<(&'static str, Option<u64>)>,
@@ -264,29 +250,30 @@ fn told(text: &[u8], block: usize, options: &str) -> Option<Told> {
     );
     let config = Config::from_json(&json).unwrap();
     let source = Text::new(text, block, config.max_cell)?;
-    let (sink, path) = (Memory::default(), rejects_path());
+    let (sink, path) = (MemorySink::default(), rejects_path());
     let result = run(
         &config,
-        vec![Box::new(source)],
-        &sink,
-        path.clone(),
-        &std::sync::Arc::new(Progress::default()),
-        &Seen::default(),
+        Run {
+            sources: vec![Box::new(source)],
+            destination: Destination { sink: &sink, encoder: None, live: HashMap::new() },
+            rejects: path.clone(),
+            progress: Arc::new(Progress::default()),
+            seen: &Seen::default(),
+        },
     );
     let rejects = std::fs::read_to_string(&path).unwrap_or_default();
     let _ = std::fs::remove_file(&path);
-    let mut shards = sink.0.into_inner().unwrap();
-    shards.sort();
+    let files = sink.take();
     Some(match result {
         Ok(outcome) => {
             let o = &outcome;
             assert_eq!(o.rows + o.expanded, o.urls + o.rejected + o.filtered + o.duplicates);
             let counts = [o.rows, o.urls, o.rejected, o.filtered, o.duplicates];
-            Told { shards, counts: Some(counts), rejects, error: None }
+            Told { files, counts: Some(counts), rejects, error: None }
         }
         // which shards and rejects were written by then depends on the blocks
         Err(e) => Told {
-            shards: Vec::new(),
+            files: BTreeMap::new(),
             counts: None,
             rejects: String::new(),
             error: Some((e.error.code, e.error.position.row)),

@@ -11,12 +11,12 @@ use std::thread;
 use std::time::Duration;
 
 use urlset_core::build::duplicates::seen::Seen;
-use urlset_core::build::pipeline::{Progress, run};
-use urlset_core::build::read::Source;
+use urlset_core::build::pipeline::{AnySource, Progress, Run, run};
 use urlset_core::build::read::csv::{Csv, CsvOptions};
 use urlset_core::build::read::parquet::{Parquet, ParquetOptions};
-use urlset_core::build::write::dir::Dir;
+use urlset_core::build::write::folder::Folder;
 use urlset_core::build::write::gzip::Libdeflate;
+use urlset_core::build::write::writer::Destination;
 use urlset_core::config::Config;
 use urlset_core::error::{Error, Kind};
 use urlset_core::inspect::diff::{Options as DiffOptions, SetFile};
@@ -203,15 +203,21 @@ fn files(folder: &Path) -> Vec<(PathBuf, String)> {
     (0..28).map(|n| (side.join(format!("{}.xml", n % 4)), format!("{n}.xml"))).collect()
 }
 
-fn build_with(folder: &Path, options: &str, source: Box<dyn Source>, config: Config) -> Told {
+fn build_with(folder: &Path, options: &str, source: Box<dyn AnySource>, config: Config) -> Told {
     let out = folder.join("out");
     let _ = fs::remove_dir_all(&out);
     fs::create_dir_all(&out).unwrap();
     let encoder = Libdeflate::new(1).unwrap();
-    let sink = Dir::new(out, "sitemap".into(), false, Some(&encoder), HashMap::new());
-    let progress = Arc::new(Progress::default());
-    let rejects = folder.join("rejects.csv");
-    let result = run(&config, vec![source], &sink, rejects, &progress, &Seen::default());
+    let sink = Folder::new(out);
+    let destination = Destination { sink: &sink, encoder: Some(&encoder), live: HashMap::new() };
+    let run_options = Run {
+        sources: vec![source],
+        destination,
+        rejects: folder.join("rejects.csv"),
+        progress: Arc::new(Progress::default()),
+        seen: &Seen::default(),
+    };
+    let result = run(&config, run_options);
     match result {
         Ok(outcome) => Ok(outcome.urls),
         Err(failed) => {

@@ -47,7 +47,7 @@ impl Finding {
 const MIN_STEPS: u64 = 4_000_000;
 /// The further steps for each byte on disk. An entry of a real sitemap takes at least three bytes in
 /// gzip, and at most about forty steps.
-const STEPS_PER_BYTE: u64 = 30;
+const STEPS_PER_BYTE: u64 = 20;
 /// The steps of a finding.
 const FINDING_STEPS: u64 = 6;
 /// The steps of a token of XML, or of a line of text.

@@ -1,4 +1,4 @@
-//! What a file is, by its first bytes.
+//! The format of a file, by its first bytes.
 
 use std::io::{Cursor, Read};
 
@@ -9,27 +9,27 @@ use crate::error::{Error, Result};
 
 /// A format that is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    /// Delimited text, or nothing that can be told.
+pub enum FileFormat {
+    /// Delimited text; also the default.
     Csv,
-    /// A URL a line.
+    /// A list of URLs, one on each line.
     Lines,
     /// Parquet.
     Parquet,
     /// Arrow IPC, as a file or as a stream.
     Arrow,
-    /// A JSON object a line.
+    /// A JSON object on each line.
     Jsonl,
 }
 
-/// What a file is whose first bytes are `head`; `whole` if there are no more.
+/// The format of a file whose first bytes are `head`; `whole` if these are all its bytes.
 ///
 /// # Errors
-/// `input.format` where it is nothing that is read, with what to do; `config.encoding`.
-pub fn recognise(head: &[u8], whole: bool, encoding: Option<&str>) -> Result<Kind> {
-    // of a head the end is missing: what can be unpacked is enough, and damage is told later
+/// `input.format` for a format that is not read, with what to do; `config.encoding`.
+pub fn detect(head: &[u8], whole: bool, encoding: Option<&str>) -> Result<FileFormat> {
+    // the head may be cut anywhere; damage is reported when the file is read
     let Ok((text, packed)) = unpack(Box::new(Cursor::new(head.to_vec()))) else {
-        return Ok(Kind::Csv);
+        return Ok(FileFormat::Csv);
     };
     let raw = first_bytes(text);
     match table(&raw) {
@@ -37,8 +37,8 @@ pub fn recognise(head: &[u8], whole: bool, encoding: Option<&str>) -> Result<Kin
             let what = "is Parquet or Arrow, packed once more: unpack it first";
             return Err(Error::input("input.format", what));
         }
-        Some(Table::Parquet) => return Ok(Kind::Parquet),
-        Some(Table::Arrow) => return Ok(Kind::Arrow),
+        Some(Table::Parquet) => return Ok(FileFormat::Parquet),
+        Some(Table::Arrow) => return Ok(FileFormat::Arrow),
         None => {}
     }
     let whole = whole && raw.len() < FIRST;
@@ -47,24 +47,24 @@ pub fn recognise(head: &[u8], whole: bool, encoding: Option<&str>) -> Result<Kin
         return Err(Error::input("input.format", format!("is {what}")));
     }
     if text_start(&text).starts_with(b"{") {
-        return Ok(Kind::Jsonl);
+        return Ok(FileFormat::Jsonl);
     }
-    Ok(if is_list(&text, whole) { Kind::Lines } else { Kind::Csv })
+    Ok(if is_list(&text, whole) { FileFormat::Lines } else { FileFormat::Csv })
 }
 
-/// Bytes of a text by which its format is told.
+/// Bytes of a text that decide its format.
 const FIRST: usize = 64 << 10;
 
-/// What can be read of the first bytes.
+/// The first bytes, as far as they can be read.
 fn first_bytes(from: impl Read) -> Vec<u8> {
     let mut head = Vec::new();
-    // an error here is that of the cut, or it comes again where the file is read
+    // an error is due to the cut, or it happens again when the file is read
     let _ = from.take(FIRST as u64).read_to_end(&mut head);
     head
 }
 
-/// Whether a text is a URL a line: its first line is no header but a URL, and its first lines are
-/// not rows of as many cells each.
+/// Whether a text is a list of URLs: its first line is a URL and no header, and its lines are not rows
+/// with the same number of cells.
 fn is_list(text: &[u8], whole: bool) -> bool {
     let mut lines: Vec<&[u8]> = text.split(|byte| matches!(byte, b'\n' | b'\r')).collect();
     if !whole && lines.len() > 1 {
@@ -85,7 +85,7 @@ fn is_list(text: &[u8], whole: bool) -> bool {
         return false;
     }
     let urls: Vec<&[u8]> = lines.iter().copied().filter(|line| is_url(line)).collect();
-    // a list with some lines that are none is a list; their rows are rejected
+    // some other lines do not matter: they are rejected
     if urls.len() * 2 < lines.len() || urls.iter().any(|line| line.contains(&b'\t')) {
         return false;
     }
@@ -100,8 +100,8 @@ fn is_list(text: &[u8], whole: bool) -> bool {
 mod tests {
     use super::*;
 
-    fn told(text: &[u8]) -> Kind {
-        recognise(text, true, None).unwrap()
+    fn detected(text: &[u8]) -> FileFormat {
+        detect(text, true, None).unwrap()
     }
 
     #[test]
@@ -114,7 +114,7 @@ mod tests {
             "https://a.example/1\nN/A\nhttps://a.example/3\n",
             "https://a.example/?a=\"1\"\nhttps://a.example/2\n",
         ] {
-            assert_eq!(told(list.as_bytes()), Kind::Lines, "{list:?}");
+            assert_eq!(detected(list.as_bytes()), FileFormat::Lines, "{list:?}");
         }
         for table in [
             "url\nhttps://a.example/1\n",
@@ -124,16 +124,16 @@ mod tests {
             "",
             "\n",
         ] {
-            assert_eq!(told(table.as_bytes()), Kind::Csv, "{table:?}");
+            assert_eq!(detected(table.as_bytes()), FileFormat::Csv, "{table:?}");
         }
-        assert_eq!(told(b"\xff\xfeh\0t\0t\0p\0:\0/\0/\0a\0.\0b\0/\0"), Kind::Lines);
-        assert_eq!(told(b" {\"url\": 1}\n"), Kind::Jsonl);
-        assert_eq!(told(b"PAR1\x15"), Kind::Parquet);
-        assert_eq!(told(b"ARROW1\0\0"), Kind::Arrow);
+        assert_eq!(detected(b"\xff\xfeh\0t\0t\0p\0:\0/\0/\0a\0.\0b\0/\0"), FileFormat::Lines);
+        assert_eq!(detected(b" {\"url\": 1}\n"), FileFormat::Jsonl);
+        assert_eq!(detected(b"PAR1\x15"), FileFormat::Parquet);
+        assert_eq!(detected(b"ARROW1\0\0"), FileFormat::Arrow);
     }
 
     #[test]
-    fn what_is_no_table_is_named() {
+    fn formats_that_are_not_read_are_named() {
         for (head, named) in [
             (&b"PK\x03\x04\x14\0\x06\0\x08\0xxxx[Content_Types].xml"[..], ".xlsx"),
             (b"PK\x03\x04\x14\0feed.csv", "zip archive"),
@@ -143,14 +143,14 @@ mod tests {
             (b"[\n {\"a\": 1}]", "jq -c"),
             (b"ORC\x0a\0", "ORC"),
         ] {
-            let error = recognise(head, true, None).unwrap_err();
+            let error = detect(head, true, None).unwrap_err();
             assert_eq!(error.code, "input.format");
             assert!(error.message.contains(named), "{}", error.message);
         }
         for text in
             [&b"ORC_ID,url\n1,https://a.example/"[..], b"[id],[url]\n", b"PK,url\n", b"GIF,url\n"]
         {
-            assert_eq!(told(text), Kind::Csv);
+            assert_eq!(detected(text), FileFormat::Csv);
         }
     }
 }
