@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorCode, Result};
 use crate::sitemap::extension;
 use crate::sitemap::extension::descriptor::{Extension, Mapping as Mapped, OptionSpec};
 
@@ -304,7 +304,7 @@ impl Config {
     /// Reads the configuration from JSON and checks every limit.
     pub fn from_json(json: &str) -> Result<Config> {
         let mut config: Config = serde_json::from_str(json)
-            .map_err(|e| Error::config("config.invalid", format!("configuration: {e}")))?;
+            .map_err(|e| Error::new(ErrorCode::ConfigInvalid, format!("configuration: {e}")))?;
         config.check()?;
         if config.mapping.alternate_rows {
             config.batch_bytes = config.batch_bytes.min(MAX_EXPANDING_BATCH);
@@ -314,7 +314,7 @@ impl Config {
 
     fn check(&self) -> Result<()> {
         let wrong = |what: &str, message: String| {
-            Err(Error::config("config.limit", format!("{what}: {message}")))
+            Err(Error::new(ErrorCode::ConfigLimit, format!("{what}: {message}")))
         };
         let is_known = |name: &String| {
             let mut mapped = extension::ALL
@@ -324,7 +324,7 @@ impl Config {
         };
         if let Some(name) = self.mapping.extensions.keys().find(|name| !is_known(name)) {
             let message = format!("configuration: there is no option {name:?}");
-            return Err(Error::config("config.invalid", message));
+            return Err(Error::new(ErrorCode::ConfigInvalid, message));
         }
         if !(1..=MAX_URLS).contains(&self.max_urls) {
             return wrong("max_urls", format!("{} is not from 1 to {MAX_URLS}", self.max_urls));

@@ -25,6 +25,7 @@ use urlset_core::build::write::folder::Folder;
 use urlset_core::build::write::gzip::{Encoder, Libdeflate};
 use urlset_core::build::write::writer::Destination;
 use urlset_core::config::Config;
+use urlset_core::error::ErrorCode;
 use urlset_core::flow::cell::{ColumnKind, Columns};
 use urlset_core::thread::start;
 
@@ -323,7 +324,7 @@ pub fn preview(
 pub fn address(py: Python<'_>, url: &str) -> PyResult<String> {
     absolute(url).map_err(|fault| {
         let message = format!("{url:?}: {}", fault.message());
-        exception(py, &Error::config("config.url", message))
+        exception(py, &Error::new(ErrorCode::ConfigUrl, message))
     })
 }
 

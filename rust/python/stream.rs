@@ -13,6 +13,7 @@ use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyCapsule};
 use urlset_core::Error;
+use urlset_core::error::ErrorCode;
 use urlset_core::inspect::diff::{Counts, Options as DiffOptions, SetFile};
 use urlset_core::inspect::parquet::{self, Failure};
 use urlset_core::inspect::read::{BatchStream, read};
@@ -84,7 +85,7 @@ impl Run {
 
 /// The files may be deleted already.
 fn closed() -> Error {
-    Error::input("read.closed", "the rows were closed before they were read; read first")
+    Error::new(ErrorCode::ReadClosed, "the rows were closed before they were read; read first")
 }
 
 /// A reading behind a C stream. Dropping it stops the threads.

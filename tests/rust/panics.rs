@@ -223,7 +223,7 @@ fn build_with(folder: &Path, options: &str, source: Box<dyn AnySource>, config: 
         Err(failed) => {
             let error = failed.error;
             assert_eq!(error.kind, Kind::Output, "{options}: {error}");
-            Err((error.code.to_owned(), error.to_string()))
+            Err((error.code.name().to_owned(), error.to_string()))
         }
     }
 }
@@ -293,7 +293,7 @@ fn drain(stream: BatchStream) -> Told {
 }
 
 fn said(error: Error) -> (String, String) {
-    (error.code.to_owned(), error.to_string())
+    (error.code.name().to_owned(), error.to_string())
 }
 
 fn read_all(folder: &Path) -> Told {

@@ -12,7 +12,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorCode, Result};
 use crate::flow::hash::HashKey;
 use crate::inspect::document::entry::{Entry, Form, Visitor};
 use crate::inspect::document::inflate::Inflater;
@@ -245,7 +245,7 @@ fn digest_of(path: &Path, poll: &mut dyn FnMut() -> bool) -> std::io::Result<Str
 }
 
 fn unreadable(file: &SetFile, error: &std::io::Error) -> Error {
-    Error::input("file.unreadable", crate::error::plain(error)).in_input(&file.name)
+    Error::new(ErrorCode::FileUnreadable, crate::error::plain(error)).in_input(&file.name)
 }
 
 fn read_file(

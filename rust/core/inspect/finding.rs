@@ -8,7 +8,7 @@
 
 use std::fmt::Write;
 
-use crate::error::Error;
+use crate::error::{Error, ErrorCode};
 use crate::inspect::codes;
 use crate::inspect::codes::Code;
 
@@ -39,7 +39,7 @@ impl Finding {
     pub fn error(&self) -> Error {
         let Finding { code, at, message, .. } = self;
         let line = if at.line > 0 { format!("line {}: ", at.line) } else { String::new() };
-        Error::input(code.name, format!("{line}{message}; {}", code.help))
+        Error::new(ErrorCode::Finding(code.name), format!("{line}{message}; {}", code.help))
     }
 }
 

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, ErrorCode, Result};
 use crate::flow::hash::HashKey;
 use crate::flow::spill::{Segment, SpillFile};
 use crate::inspect::workers::Workers;
@@ -138,7 +138,7 @@ impl Writer<'_> {
     }
 
     fn flush(&mut self) -> Result<()> {
-        let failed = |error: Error| Error { code: "spill.failed", ..error };
+        let failed = |error: Error| Error { code: ErrorCode::SpillFailed, ..error };
         let Disk { file, chunks } = &mut *self.partitions.disk.lock().map_err(|_| poisoned())?;
         let file = match file {
             Some(file) => file,
@@ -203,7 +203,7 @@ impl Partitioned {
             bytes.resize(segment.length(), 0);
             segment
                 .read_at(0, &mut bytes)
-                .map_err(|error| Error { code: "spill.failed", ..error })?;
+                .map_err(|error| Error { code: ErrorCode::SpillFailed, ..error })?;
             block(&bytes);
         }
         Ok(())
@@ -273,7 +273,7 @@ impl Partitioned {
 }
 
 fn poisoned() -> Error {
-    Error::new(Kind::Output, "spill.failed", "another thread failed while it wrote")
+    Error::new(ErrorCode::SpillFailed, "another thread failed while it wrote")
 }
 
 #[cfg(test)]
