@@ -25,7 +25,7 @@ pub mod simd;
 pub mod sitemap;
 pub mod thread;
 
-pub use error::{Error, Kind, Position, Result};
+pub use error::{Error, ErrorCode, Kind, Position, Result};
 
 /// Whether the checks of rows and of what is written are compiled out, to measure what they cost:
 /// by `benches/checks.py`, and never in what is installed.

@@ -10,7 +10,7 @@
 use std::io;
 use std::thread::{Builder, JoinHandle, Scope, ScopedJoinHandle};
 
-use crate::error::{Error, Kind, Result, plain};
+use crate::error::{Error, ErrorCode, Result, plain};
 use crate::quiet::caught;
 
 /// Starts a thread that belongs to no scope. `failed` receives the error of a panic in it.
@@ -52,7 +52,7 @@ pub fn guard<T>(name: &'static str, work: impl FnOnce() -> T) -> Result<T> {
         let message = format!(
             "the thread {name:?} failed: {panic}; this is a defect of urlset, please report it"
         );
-        Error::new(Kind::Output, "internal.panic", message)
+        Error::new(ErrorCode::InternalPanic, message)
     })
 }
 
@@ -82,7 +82,7 @@ fn refused(error: io::Error) -> Error {
          container), or use fewer threads (--threads)",
         plain(&error)
     );
-    Error::new(Kind::Output, "system.threads", message).caused_by(error)
+    Error::new(ErrorCode::SystemThreads, message).caused_by(error)
 }
 
 /// Panics if `point` is armed by the environment variable `URLSET_PANIC`: `POINT`, or `POINT@3` for
@@ -148,7 +148,7 @@ mod tests {
         let thread = start("test", work, move |error| report.send(error).unwrap()).unwrap();
         let error = reported.recv().unwrap();
         assert!(closed.try_recv().is_err());
-        assert_eq!((error.kind, error.code), (Kind::Output, "internal.panic"));
+        assert_eq!(error.code, ErrorCode::InternalPanic);
         assert!(error.message.contains("\"test\" failed: two lines 1 at rust/core/thread.rs:"));
         assert_eq!(thread.join().unwrap(), None::<()>);
     }
@@ -157,7 +157,7 @@ mod tests {
     fn a_scope_is_not_unwound() {
         let (report, reported) = channel();
         std::thread::scope(|scope| {
-            let failed = move |error: Error| report.send(error.code).unwrap();
+            let failed = move |error: Error| report.send(error.code.name()).unwrap();
             start_scoped(scope, "test", || panic!("no"), failed).unwrap().join().unwrap()
         })
         .unwrap_or(());

@@ -112,7 +112,7 @@ pub fn verify_files(
         memory,
         duplicates,
         reciprocity,
-        most,
+        limit: most,
         rules: rules.collect(),
         ..default
     };

@@ -19,7 +19,7 @@ use urlset_core::build::write::gzip::Libdeflate;
 use urlset_core::build::write::writer::Destination;
 use urlset_core::config::Config;
 use urlset_core::error::{Error, Kind};
-use urlset_core::inspect::diff::{Options as DiffOptions, Shard};
+use urlset_core::inspect::diff::{Options as DiffOptions, SetFile};
 use urlset_core::inspect::parquet::{Failure, write};
 use urlset_core::inspect::read::{BatchStream, read};
 use urlset_core::inspect::verify::{Options as VerifyOptions, Target, verify};
@@ -223,7 +223,7 @@ fn build_with(folder: &Path, options: &str, source: Box<dyn AnySource>, config: 
         Err(failed) => {
             let error = failed.error;
             assert_eq!(error.kind, Kind::Output, "{options}: {error}");
-            Err((error.code.to_owned(), error.to_string()))
+            Err((error.code.name().to_owned(), error.to_string()))
         }
     }
 }
@@ -289,7 +289,7 @@ fn drain(stream: BatchStream) -> Told {
 }
 
 fn said(error: Error) -> (String, String) {
-    (error.code.to_owned(), error.to_string())
+    (error.code.name().to_owned(), error.to_string())
 }
 
 fn read_all(folder: &Path) -> Told {
@@ -309,16 +309,16 @@ fn to_parquet(folder: &Path) -> Told {
 }
 
 fn compare(folder: &Path) -> Told {
-    let side = |side: &str| -> Vec<Shard> {
+    let side = |side: &str| -> Vec<SetFile> {
         (0..4)
-            .map(|n| Shard {
+            .map(|n| SetFile {
                 path: folder.join(side).join(format!("{n}.xml")),
                 name: format!("{n}.xml"),
                 digest: None,
             })
             .collect()
     };
-    let options = DiffOptions { threads: 2, memory: 64 << 20, spill: None, lenient: false };
+    let options = DiffOptions { threads: 2, memory: 64 << 20, spill_folder: None, lenient: false };
     let stream = changes::stream(side("old"), side("new"), options, Arc::default());
     drain(stream)
 }

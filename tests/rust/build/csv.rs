@@ -276,7 +276,7 @@ fn told(text: &[u8], block: usize, options: &str) -> Option<Told> {
             files: BTreeMap::new(),
             counts: None,
             rejects: String::new(),
-            error: Some((e.error.code, e.error.position.row)),
+            error: Some((e.error.code.name(), e.error.position.row)),
         },
     })
 }

@@ -195,7 +195,7 @@ fn a_file_is_closed_with_its_entry_and_not_after_a_failure() {
                 assert_eq!(*bytes as u64, told.compressed_bytes);
                 assert_eq!(entry.digest, blake3::hash(&document("text")).to_hex()[..32]);
             }
-            Err(error) => assert_eq!((error.code, closed), ("output.disk_full", 0)),
+            Err(error) => assert_eq!((error.code.name(), closed), ("output.disk_full", 0)),
         }
     }
 }

@@ -11,7 +11,7 @@ use encoding_rs::{Decoder, DecoderResult, UTF_16BE, UTF_16LE};
 use crate::build::read::foreign::check_text;
 use crate::build::read::label::Label;
 use crate::build::read::unpack::{Text, peek, unpack};
-use crate::error::{Error, Result, plain};
+use crate::error::{Error, ErrorCode, Result, plain};
 
 /// Counts the bytes that were read from the file itself, for the progress line.
 struct Counted<R> {
@@ -48,7 +48,7 @@ pub fn bytes(path: &str, opened: Option<OpenFile>, count: Arc<AtomicU64>) -> Res
         None => {
             let file = File::open(Path::new(path)).map_err(unreadable)?;
             if file.metadata().map_err(unreadable)?.is_dir() {
-                return Err(Error::input("input.unreadable", "is a folder").in_input(path));
+                return Err(Error::new(ErrorCode::InputUnreadable, "is a folder").in_input(path));
             }
             Box::new(file)
         }
@@ -58,10 +58,10 @@ pub fn bytes(path: &str, opened: Option<OpenFile>, count: Arc<AtomicU64>) -> Res
 
 fn unreadable(path: &str, e: io::Error) -> Error {
     let code = match e.kind() {
-        io::ErrorKind::NotFound => "input.missing",
-        _ => "input.unreadable",
+        io::ErrorKind::NotFound => ErrorCode::InputMissing,
+        _ => ErrorCode::InputUnreadable,
     };
-    Error::input(code, plain(&e)).in_input(path).caused_by(e)
+    Error::new(code, plain(&e)).in_input(path).caused_by(e)
 }
 
 /// The decompressed text of `path`, or of a file that is open already.
@@ -124,7 +124,7 @@ pub fn to_utf8(mut from: Text, encoding: Option<&str>) -> Result<Text> {
             let what = format!(
                 "{name:?} is no encoding; use utf-8, latin-1, utf-16 or another WHATWG name"
             );
-            Error::config("config.encoding", what)
+            Error::new(ErrorCode::ConfigEncoding, what)
         })?),
     };
     let (label, skip) = match (named, mark) {
@@ -159,15 +159,15 @@ pub fn to_utf8(mut from: Text, encoding: Option<&str>) -> Result<Text> {
 pub fn read_error(error: &io::Error) -> Error {
     match error.kind() {
         io::ErrorKind::UnexpectedEof => {
-            Error::input("input.truncated", "the file is cut short; make it anew")
+            Error::new(ErrorCode::InputTruncated, "the file is cut short; make it anew")
         }
         io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData | io::ErrorKind::Other => {
-            Error::input(
-                "input.damaged",
+            Error::new(
+                ErrorCode::InputDamaged,
                 format!("cannot be inflated ({}); make it anew", plain(error)),
             )
         }
-        _ => Error::input("input.unreadable", plain(error)),
+        _ => Error::new(ErrorCode::InputUnreadable, plain(error)),
     }
 }
 

@@ -1,7 +1,7 @@
 //! The first row of a CSV file: the names of its columns.
 
 use crate::build::read::scan::{CsvFormat, Fault, Scanner, Span, undouble_if};
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorCode, Result};
 use crate::simd::csv_masks;
 
 /// Limit of the columns of a file.
@@ -41,7 +41,7 @@ pub fn header(
         Some(Ok(row)) => row,
     };
     if row.cells as usize > spans.len() {
-        return Err(Error::input("csv.header", "the header has more than 10,000 columns"));
+        return Err(Error::new(ErrorCode::CsvHeader, "the header has more than 10,000 columns"));
     }
     let mut names = Vec::with_capacity(row.cells as usize);
     let mut plain = Vec::new();
@@ -53,11 +53,11 @@ pub fn header(
                 None => "not UTF-8; name the encoding (--encoding latin-1, utf-16)".to_owned(),
                 Some(named) => format!("not {named}; the file has another encoding"),
             };
-            Error::input("csv.encoding", format!("the header is {what}"))
+            Error::new(ErrorCode::CsvEncoding, format!("the header is {what}"))
         })?;
         if name.contains('\0') {
-            return Err(Error::input(
-                "csv.encoding",
+            return Err(Error::new(
+                ErrorCode::CsvEncoding,
                 match encoding {
                     None => {
                         "the header has NUL bytes; is it UTF-16 (--encoding utf-16) or no CSV at all?"

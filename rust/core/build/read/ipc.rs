@@ -24,7 +24,7 @@ use crate::build::read::arrow::{ArrowBatch, ArrowRows, columns};
 use crate::build::read::decode;
 use crate::build::read::decode::OpenFile;
 use crate::build::read::message::{MAGIC, Message, Messages, damaged, ranges};
-use crate::error::{Error, Result, plain};
+use crate::error::{Error, ErrorCode, Result, plain};
 use crate::flow::cell::Columns;
 use crate::flow::source::Source;
 use crate::quiet::quiet;
@@ -185,8 +185,8 @@ fn directory(
 ) -> Result<Option<(Messages, SchemaRef)>> {
     let unreadable = |e: io::Error| {
         let missing = e.kind() == io::ErrorKind::NotFound;
-        let code = if missing { "input.missing" } else { "input.unreadable" };
-        Error::input(code, plain(&e)).caused_by(e)
+        let code = if missing { ErrorCode::InputMissing } else { ErrorCode::InputUnreadable };
+        Error::new(code, plain(&e)).caused_by(e)
     };
     let file = match open_file {
         // bytes were read from it already: it is a stream
@@ -249,7 +249,10 @@ fn stream(
     let (bytes, _) = decode::bytes(path, open_file, consumed.clone())?;
     let mut messages = Messages::Streamed(bytes);
     let Some(Message { metadata, .. }) = messages.next(|_| None)? else {
-        return Err(Error::input("input.empty", "is empty; an Arrow stream has a schema at least"));
+        return Err(Error::new(
+            ErrorCode::InputEmpty,
+            "is empty; an Arrow stream has a schema at least",
+        ));
     };
     let message = arrow_ipc::root_as_message(&metadata).map_err(|e| damaged(&e))?;
     let schema = message.header_as_schema();
@@ -298,7 +301,7 @@ fn guarded<T>(read: impl FnOnce() -> Result<T>, what: &str) -> Result<T> {
     quiet(|| catch_unwind(AssertUnwindSafe(read)))
         .unwrap_or_else(|_| Err(damaged(&"its parts contradict one another")))
         .map_err(|error| match error.code {
-            "input.damaged" | "input.truncated" => {
+            ErrorCode::InputDamaged | ErrorCode::InputTruncated => {
                 Error { message: format!("{what} cannot be read: {}", error.message), ..error }
             }
             _ => error,

@@ -23,7 +23,7 @@ use crate::build::read::arrow::{ArrowBatch, ArrowRows, columns};
 use crate::build::read::groups::left_out;
 use crate::build::read::positioned::Positioned;
 use crate::config::Filter;
-use crate::error::{Error, Result, plain};
+use crate::error::{Error, ErrorCode, Result, plain};
 use crate::flow::cell::Columns;
 use crate::flow::source::Source;
 use crate::quiet::quiet;
@@ -167,7 +167,8 @@ impl Source for Parquet {
 
 impl Opened {
     fn new(file: std::io::Result<File>, rows: usize) -> Result<(Opened, Columns)> {
-        let system = |e: std::io::Error| Error::input("input.unreadable", plain(&e)).caused_by(e);
+        let system =
+            |e: std::io::Error| Error::new(ErrorCode::InputUnreadable, plain(&e)).caused_by(e);
         let file = file.and_then(Positioned::new).map_err(system)?;
         let metadata = ArrowReaderMetadata::load(&file, ArrowReaderOptions::new());
         // the Arrow schema that a writer embeds is used if it fits the Parquet schema
@@ -371,5 +372,5 @@ fn damaged(error: &dyn std::fmt::Display) -> Error {
     let text = ["External: ", "Parquet argument error: ", "Parquet error: ", "Arrow: "]
         .iter()
         .fold(text, |text, prefix| text.strip_prefix(prefix).unwrap_or(text));
-    Error::input("input.damaged", format!("cannot be read as Parquet: {text}"))
+    Error::new(ErrorCode::InputDamaged, format!("cannot be read as Parquet: {text}"))
 }

@@ -21,7 +21,7 @@
 //! **Which tests fail.** `tests/rust/build/csv.rs` compares rows and cells with csv-core for valid
 //! and for random text, and `fuzz/fuzz_targets/scan.rs` does so for any bytes and any slots.
 
-use crate::error::Error;
+use crate::error::{Error, ErrorCode};
 
 /// The position of a cell of the current row in the text.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -72,12 +72,12 @@ impl Fault {
     pub fn error(&self, max_cell: usize) -> Error {
         let (code, message) = match self {
         Fault::Unclosed { .. } => (
-            "csv.unclosed_quote",
+            ErrorCode::CsvUnclosedQuote,
             "a cell that begins with a quote here is never closed; later rows cannot be trusted"
                 .into(),
         ),
         Fault::AfterQuote { cell } => (
-            "csv.after_quote",
+            ErrorCode::CsvAfterQuote,
             format!(
                 "cell {}: after its closing quote comes neither a delimiter nor the end of the line; \
                  double the quotes inside; later rows cannot be trusted",
@@ -85,14 +85,14 @@ impl Fault {
             ),
         ),
         Fault::TooLong { cell } => (
-            "csv.cell_too_long",
+            ErrorCode::CsvCellTooLong,
             format!(
                 "cell {}: longer than {max_cell} bytes; is a quote missing? (--max-cell allows more)",
                 cell + 1
             ),
         ),
     };
-        Error::input(code, message)
+        Error::new(code, message)
     }
 }
 

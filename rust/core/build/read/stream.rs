@@ -28,7 +28,7 @@ use arrow_schema::{DataType, Field, Fields, Schema};
 
 use crate::build::read::arrow::{ArrowBatch, ArrowRows, columns};
 use crate::build::read::import::Importer;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorCode, Result};
 use crate::flow::cell::Columns;
 use crate::flow::source::Source;
 use crate::quiet::quiet;
@@ -232,5 +232,5 @@ fn guarded<T>(read: impl FnOnce() -> Result<T>, what: &str) -> Result<T> {
 }
 
 fn damaged(error: &dyn std::fmt::Display) -> Error {
-    Error::input("input.damaged", error.to_string())
+    Error::new(ErrorCode::InputDamaged, error.to_string())
 }

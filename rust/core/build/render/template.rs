@@ -1,6 +1,6 @@
 //! URLs from templates with columns: `https://www.shop.example/{slug}-{id}`.
 
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorCode, Result};
 use crate::sitemap::characters::{CONTROL, UNRESERVED, trim};
 use crate::sitemap::url::push_percent;
 
@@ -26,7 +26,7 @@ impl Template {
     pub fn parse(text: &str) -> Result<Template> {
         let wrong = |what: &str| {
             let help = "write {column} or {column:raw}, and {{ and }} for literal braces";
-            Err(Error::config("config.template", format!("template {text:?}: {what}; {help}")))
+            Err(Error::new(ErrorCode::ConfigTemplate, format!("template {text:?}: {what}; {help}")))
         };
         let mut template = Template { pieces: Vec::new(), columns: Vec::new() };
         let mut literal = String::new();
@@ -190,7 +190,7 @@ mod tests {
             "{a}}",
         ] {
             assert_eq!(
-                Template::parse(text).map_err(|error| error.code).err(),
+                Template::parse(text).map_err(|error| error.code.name()).err(),
                 Some("config.template"),
                 "{text}"
             );

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, ErrorCode, Result};
 use crate::flow::spill::Segment;
 use crate::sitemap::date::Order;
 
@@ -155,7 +155,7 @@ impl RunReader {
 
 fn damaged() -> Error {
     let message = "the temporary file of the sort is damaged: is the disk sound?";
-    Error::new(Kind::Output, "output.spill", message)
+    Error::new(ErrorCode::OutputSpill, message)
 }
 
 impl Ord for RunReader {

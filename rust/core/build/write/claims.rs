@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock};
 
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, ErrorCode, Result};
 use crate::flow::outcome::ShardEntry;
 
 /// The names that are taken.
@@ -51,7 +51,7 @@ impl File {
     pub fn wait(&self) -> Result<u64> {
         match self.written.wait() {
             Ok(size) => Ok(*size),
-            Err(e) => Err(Error::new(e.kind, e.code, e.message.clone())),
+            Err(e) => Err(Error::new(e.code, e.message.clone())),
         }
     }
 }
@@ -64,7 +64,7 @@ impl Writing {
     pub fn end(self, written: &Result<ShardEntry>) {
         let written = match written {
             Ok(entry) => Ok(entry.compressed_bytes),
-            Err(e) => Err(Error::new(e.kind, e.code, e.message.clone())),
+            Err(e) => Err(Error::new(e.code, e.message.clone())),
         };
         // this is the only place that sets it before the drop
         let _ = self.0.written.set(written);
@@ -78,7 +78,7 @@ impl Drop for Writing {
 }
 
 fn interrupted() -> Error {
-    Error::new(Kind::Output, "internal.thread", "another thread failed")
+    Error::new(ErrorCode::InternalThread, "another thread failed")
 }
 
 /// Two contents would have one name: the first 64 bits of their digests are equal.
@@ -87,5 +87,5 @@ pub(crate) fn same_name(name: &str) -> Error {
         "{name}: another shard with another content has this name; choose another --max-urls or \
          --layout packed"
     );
-    Error::new(Kind::Output, "output.same_name", message)
+    Error::new(ErrorCode::OutputSameName, message)
 }

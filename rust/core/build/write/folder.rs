@@ -11,7 +11,7 @@ use crossbeam_channel::{Sender, bounded};
 
 use crate::UNCHECKED;
 use crate::build::write::sink::{Sink, SinkFile};
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, ErrorCode, Result};
 use crate::flow::outcome::ShardEntry;
 use crate::thread;
 use crate::thread::inject;
@@ -140,7 +140,7 @@ impl SinkFile for FolderFile<'_> {
 fn check_file(path: &Path, file: &File, size: u64, last: &[u8]) -> Result<()> {
     let failed = |e| Error::unwritable(path, e);
     let damaged = |message: String| {
-        Err(Error::new(Kind::Output, "output.damaged", format!("{}: {message}", path.display())))
+        Err(Error::new(ErrorCode::OutputDamaged, format!("{}: {message}", path.display())))
     };
     let found = file.metadata().map_err(failed)?.len();
     if found != size {

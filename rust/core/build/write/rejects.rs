@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use memchr::{memchr, memchr3};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorCode, Result};
 use crate::flow::chunk::Reject;
 
 /// Writes the reject file, which appears with the first reject.
@@ -28,7 +28,7 @@ impl RejectFile {
     pub fn write(&mut self, input: &str, row: u64, reject: &Reject) -> Result<()> {
         let RejectFile { path, file, first, rows } = self;
         first.get_or_insert_with(|| format!("{input}: row {row}: {}", reject.message));
-        let failed = |e| Error::output("output.rejects", path, e);
+        let failed = |e| Error::output(ErrorCode::OutputRejects, path, e);
         let file = match file {
             Some(file) => file,
             None => {
@@ -57,7 +57,7 @@ impl RejectFile {
     /// Flushes the buffer.
     pub fn finish(&mut self) -> Result<()> {
         let Some(mut file) = self.file.take() else { return Ok(()) };
-        file.flush().map_err(|e| Error::output("output.rejects", &self.path, e))
+        file.flush().map_err(|e| Error::output(ErrorCode::OutputRejects, &self.path, e))
     }
 }
 
@@ -70,7 +70,7 @@ const CODE: usize = 3;
 /// # Errors
 /// The file cannot be read.
 pub fn count(path: &Path) -> Result<BTreeMap<String, u64>> {
-    let failed = |e| Error::output("output.rejects", path, e);
+    let failed = |e| Error::output(ErrorCode::OutputRejects, path, e);
     let mut file = BufReader::with_capacity(256 << 10, File::open(path).map_err(failed)?);
     let mut counts = BTreeMap::new();
     let (mut quoted, mut column, mut header) = (false, 0, true);

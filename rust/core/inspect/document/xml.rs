@@ -19,7 +19,7 @@ use crate::inspect::document::fast;
 use crate::inspect::document::model::{MAX_CHILDREN, Ns};
 use crate::inspect::document::names::{Namespaces, attributes, is_name, is_space};
 use crate::inspect::document::source::Source;
-use crate::inspect::finding::{At, Log, TOKEN, quoted, text};
+use crate::inspect::finding::{At, Log, TOKEN_STEPS, quoted, text};
 use crate::sitemap::element::{Content, Element, Role};
 use crate::sitemap::extension as format;
 use crate::sitemap::namespaces::{ALTERNATES, ARTICLES, IMAGES};
@@ -147,7 +147,7 @@ impl<V: Visitor> Parser<'_, V> {
         let mut tokens = 0u32;
         loop {
             tokens = tokens.wrapping_add(1);
-            if !self.log.spend(TOKEN) {
+            if !self.log.spend(TOKEN_STEPS) {
                 return self.abandon(reader.get_ref().at());
             }
             if tokens.is_multiple_of(ASK) && self.visitor.stopped() {
@@ -538,7 +538,7 @@ impl<V: Visitor> Parser<'_, V> {
         {
             let message = || format!("the encoding is {}", quoted(encoding.as_bytes()));
             match self.decoded {
-                true => self.log.tell(&codes::XML_ENCODING, at, message),
+                true => self.log.add_harmless(&codes::XML_ENCODING, at, message),
                 false => self.bad(&codes::XML_ENCODING, at, message),
             }
         }

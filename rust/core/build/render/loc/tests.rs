@@ -291,7 +291,7 @@ fn lists_of_hosts() {
     for wrong in ["", "a b", "https://a.example", "a@b", "a/b", "a:b"] {
         let site = Site::parse("https://shop.example").unwrap();
         let error = LocRules::new(site, Hosts::List(vec![wrong.to_owned()]), false, 2047, None);
-        assert_eq!(error.err().map(|error| error.code), Some("config.hosts"), "{wrong}");
+        assert_eq!(error.err().map(|error| error.code.name()), Some("config.hosts"), "{wrong}");
     }
 }
 
@@ -374,12 +374,12 @@ fn sites() {
         "https://a.example/%",
     ] {
         assert_eq!(
-            Site::parse(wrong).err().map(|error| error.code),
+            Site::parse(wrong).err().map(|error| error.code.name()),
             Some("config.site"),
             "{wrong}"
         );
         assert_eq!(
-            Folder::parse(wrong).err().map(|error| error.code),
+            Folder::parse(wrong).err().map(|error| error.code.name()),
             Some("config.sitemap_url"),
             "{wrong}"
         );
