@@ -17,7 +17,6 @@ import os
 import shutil
 from collections.abc import Collection, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import replace
 from pathlib import Path
 
 from .. import _core
@@ -113,13 +112,13 @@ def _planned(publication: Publication, target: Path, pending: str, *, empty: boo
     if empty and len(feeds) > 1 and Path(feeds[-2].pending).suffix == target.suffix:
         feeds.pop()
         publication.drop_feed(pending)
-        feeds[-1] = replace(feeds[-1], target=str(target))
+        feeds[-1] = feeds[-1]._replace(target=str(target))
     used = {str(target)}
     planned = []
     for feed in feeds[:-1]:
         place = _place(feed, target, used)
         used.add(str(place))
-        planned.append(replace(feed, target=str(place)))
+        planned.append(feed._replace(target=str(place)))
     return [*planned, feeds[-1]]
 
 

@@ -29,8 +29,6 @@ from ..report import (
     warnings_of,
 )
 from ..wording import count
-from .changes import deliver_feeds, stage_feed
-from .check import StagedFile, check_staged
 from .index import Sitemap, render_indexes
 from .names import check_files, splits_index
 from .part import COUNTS, Outcome, Part
@@ -141,6 +139,8 @@ class Commit:
             return
         feeds = None
         if self._options.changes is not None:
+            from .changes import stage_feed  # at start-up every millisecond counts
+
             target = Path(self._options.changes)
             feeds = stage_feed(publication, former, manifest, changed, target)
         started = time.monotonic()
@@ -157,6 +157,8 @@ class Commit:
 
     def _deliver(self) -> None:
         """Delivers the change feeds, those of previous builds too."""
+        from .changes import deliver_feeds
+
         earlier = deliver_feeds(self._publication)
         if earlier:
             message = f"{message_of('changes.delivered')}: {', '.join(earlier)}"
@@ -299,10 +301,12 @@ class Commit:
         report.url = named[0].url
         self._publication.stage(staged)
         listing = tuple(IndexRecord(**asdict(index)) for index in named)
-        return replace(manifest, indexes=listing), list(staged)[::-1]
+        return manifest._replace(indexes=listing), list(staged)[::-1]
 
     def _verify(self, manifest: Manifest, staged: set[str]) -> None:
         """Checks the whole set, staged or live."""
+        from .check import StagedFile, check_staged
+
         started = time.monotonic()
         files = []
         listing = [(index.path, index.url, False) for index in manifest.indexes]

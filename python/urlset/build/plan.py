@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import NoneType
-from typing import Any
+from typing import Any, NamedTuple
 
 from .. import _core
 from ..destination import open_destination
@@ -33,8 +33,7 @@ NO_BYTES = frozenset({
 TARGETS = ("changes", "rejects")
 
 
-@dataclass(frozen=True, slots=True)
-class LiveShard:
+class LiveShard(NamedTuple):
     """A live shard that a build need not write again if it has the same bytes."""
 
     digest: str

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import asdict, replace
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from uuid import uuid4
@@ -84,7 +84,7 @@ class Writer:
                 progress,
                 self._seen,
                 encoder=encoder(options.level) if options.gzip else None,
-                live=json.dumps({path: asdict(shard) for path, shard in plan.live.items()}),
+                live=json.dumps({path: shard._asdict() for path, shard in plan.live.items()}),
                 tick=tick,
             )
         except Error as error:

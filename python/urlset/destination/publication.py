@@ -35,7 +35,6 @@ from pathlib import Path
 from typing import IO
 
 from ..errors import PublishError
-from ..threads import Pool
 from .completion import DURING, LIVE, Completion
 from .directory import Directory, folder_of, inside
 from .interface import Stored
@@ -248,6 +247,8 @@ class FolderPublication:
             for path, text in files.items():
                 self._stage(path, text)
             return
+        from ..threads import Pool  # concurrent.futures takes milliseconds at start-up
+
         with Pool(STAGING_THREADS) as threads:
             for _ in threads.map(self._stage, files, files.values()):
                 pass
