@@ -16,8 +16,3 @@ def count(number: int, one: str, many: str | None = None) -> str:
 def one_line(text: str) -> str:
     """``text`` on one line, control characters escaped: data never controls the terminal."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
-
-
-def printable(text: str) -> str:
-    """``text`` on one line, safe for a terminal."""
-    return "".join(c if c.isprintable() else " " for c in text)

@@ -13,7 +13,7 @@ from ..destination.manifest import ShardRecord
 from ..errors import ConfigError
 from ..rows import Rows
 from .lookup import find
-from .options import MEMORY, DiffOptions
+from .options import MEMORY, MIN_MEMORY, DiffOptions
 from .read import must_be_whole, thread_count
 from .targets import Found, Item, peek
 
@@ -21,9 +21,6 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from ..keywords import DiffKeywords
-
-#: the smallest value of the option memory, in bytes
-MIN_MEMORY = 1 << 20
 
 #: path, name and, if a manifest has it, digest of a file
 SideFile = tuple[Any, str, str | None]

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from ..option_table import option
 
-#: bytes of memory for what is compared, before it is spilled to disk
-MEMORY = 256 << 20
+#: bytes of memory before data is spilled to disk, and the smallest value of the option
+MEMORY, MIN_MEMORY = 256 << 20, 1 << 20
 
 
 def _memory(help: str) -> int:

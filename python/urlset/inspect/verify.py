@@ -11,7 +11,7 @@ from .. import _core
 from ..errors import ConfigError
 from ..hosts import host_list
 from .lookup import find
-from .options import VerifyOptions
+from .options import MIN_MEMORY, VerifyOptions
 from .targets import Found
 
 if TYPE_CHECKING:
@@ -106,8 +106,9 @@ def verify(target: str | os.PathLike[str], **options: Unpack[VerifyKeywords]) ->
     """
     start = time.monotonic()
     chosen = VerifyOptions(**options)
-    memory, most, threads, hosts = chosen.memory, chosen.most, chosen.threads, chosen.hosts
-    if memory < 1 << 20 or most < 1 or (threads is not None and threads < 1):
+    threads, hosts = chosen.threads, chosen.hosts
+    too_few_threads = threads is not None and threads < 1
+    if chosen.memory < MIN_MEMORY or chosen.most < 1 or too_few_threads:
         raise ConfigError(
             "memory must be at least 1 MiB, most and threads at least 1", code="verify.options"
         )
@@ -124,7 +125,7 @@ def verify(target: str | os.PathLike[str], **options: Unpack[VerifyKeywords]) ->
 
 
 def verify_found(found: Found, checks: VerifyOptions | None = None) -> Report:
-    """Check the files that :func:`.targets.find` found, and add the problems that it found."""
+    """Check the files that :func:`.lookup.find` found, and add the problems that it found."""
     checks = checks or VerifyOptions()
     report = Report()
     severities = _severities()
