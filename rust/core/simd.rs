@@ -13,8 +13,8 @@
 //! crate is here and in the import of Arrow's C interface (`build/read/stream.rs`, `import.rs`).
 //!
 //! **Which tests fail.** The tests below try every byte value at every position and every length
-//! around the block sizes. `scripts/sanitize` runs them under Miri and the address sanitizer, which
-//! find loads outside of the slice.
+//! around the block sizes. `scripts/sanitize` runs them under the address sanitizer, which
+//! finds loads outside of the slice.
 
 #![allow(unsafe_code)] // the loads and calls of AVX2, and the prefetch
 
