@@ -2,25 +2,28 @@
 //!
 //! The rows have the shape of `benches/catalog.py`: six columns, 186 bytes of CSV, 2 % quoted.
 
+use std::collections::HashMap;
 use std::hint::black_box;
 use std::sync::Arc;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use urlset_core::build::duplicates::seen::Seen;
-use urlset_core::build::pipeline::{Progress, run};
-use urlset_core::build::read::csv::{Csv, CsvOptions, CsvRow};
-use urlset_core::build::read::scan::{Format, NO_SLOT, Scanner, Span};
+use urlset_core::build::pipeline::{AnySource, Progress, Run, run};
+use urlset_core::build::read::csv::{Csv, CsvOptions};
+use urlset_core::build::read::csv_batch::CsvRow;
+use urlset_core::build::read::scan::{CsvFormat, NO_SLOT, Scanner, Span};
 use urlset_core::build::render::plan::Plan;
-use urlset_core::build::render::row::{Renderer, Rules};
+use urlset_core::build::render::row::Renderer;
+use urlset_core::build::render::rules::Rules;
 use urlset_core::build::shard::packer::{Limits, Packer};
-use urlset_core::build::write::Sink;
 use urlset_core::build::write::gzip::{Encoder, Libdeflate};
+use urlset_core::build::write::memory::MemorySink;
+use urlset_core::build::write::writer::Destination;
 use urlset_core::config::Config;
 use urlset_core::flow::cell::{ColumnKind, Columns};
 use urlset_core::flow::chunk::Chunk;
-use urlset_core::flow::outcome::ShardEntry;
 use urlset_core::flow::pool::Pool;
-use urlset_core::flow::shard::{Piece, Shard};
+use urlset_core::flow::shard::Piece;
 use urlset_core::simd::csv_masks;
 
 const ROWS: usize = 50_000;
@@ -59,29 +62,6 @@ fn rows() -> String {
     text
 }
 
-/// Takes shards and forgets them.
-struct Nothing;
-
-impl Sink for Nothing {
-    fn write(&self, shard: Shard) -> urlset_core::Result<ShardEntry> {
-        Ok(ShardEntry {
-            set: None,
-            number: shard.number,
-            path: String::new(),
-            urls: shard.urls,
-            bytes: shard.bytes,
-            compressed_bytes: 0,
-            digest: String::new(),
-            lastmod: None,
-            changed: true,
-        })
-    }
-
-    fn finish(&self) -> urlset_core::Result<()> {
-        Ok(())
-    }
-}
-
 fn stages(c: &mut Criterion) {
     let text = rows();
     let text = text.as_bytes();
@@ -93,7 +73,7 @@ fn stages(c: &mut Criterion) {
     for (slot, &column) in plan.columns.iter().enumerate() {
         slots[column] = slot as u32;
     }
-    let format = Format { delimiter: b',', max_cell: 1 << 20, slots, ..Format::default() };
+    let format = CsvFormat { delimiter: b',', max_cell: 1 << 20, slots, ..CsvFormat::default() };
     let rules = Rules::new(&config, None).unwrap();
     let mut masks = Vec::new();
     csv_masks(text, b',', &mut masks);
@@ -178,16 +158,11 @@ fn stages(c: &mut Criterion) {
             };
             let source = Csv::new(path.to_str().unwrap(), options);
             let rejects = std::env::temp_dir().join("urlset-stages-rejects.csv");
-            run(
-                &config,
-                vec![Box::new(source)],
-                &Nothing,
-                rejects,
-                &std::sync::Arc::new(Progress::default()),
-                &Seen::default(),
-            )
-            .unwrap()
-            .urls
+            let sink = MemorySink::default();
+            let destination = Destination { sink: &sink, encoder: None, live: HashMap::new() };
+            let (progress, seen) = (Arc::new(Progress::default()), &Seen::default());
+            let sources: Vec<Box<dyn AnySource>> = vec![Box::new(source)];
+            run(&config, Run { sources, destination, rejects, progress, seen }).unwrap().urls
         });
     });
     group.finish();

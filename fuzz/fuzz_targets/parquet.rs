@@ -3,8 +3,9 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
+use urlset_core::build::read::arrow::ArrowBatch;
 use urlset_core::build::read::parquet::{Parquet, ParquetOptions};
-use urlset_core::build::read::{Batch, Source};
+use urlset_core::flow::source::Source;
 use urlset_core::config::Filter;
 
 fuzz_target!(|data: &[u8]| {
@@ -24,9 +25,8 @@ fn rows(path: &str, threads: usize) -> Option<u64> {
     let mut rows = 0_u64;
     while let Some(batch) = source.next(Vec::new()).ok()? {
         rows = rows.saturating_add(match batch {
-            Batch::Arrow(batch) => (batch.end - batch.start) as u64,
-            Batch::Skipped(rows) => rows,
-            Batch::Csv(_) => panic!("no CSV is in Parquet"),
+            ArrowBatch::Rows(batch) => (batch.end - batch.start) as u64,
+            ArrowBatch::Filtered(rows) => rows,
         });
         if rows > 1 << 20 {
             return Some(1 << 20); // a few bytes may say a billion nulls

@@ -5,20 +5,20 @@ use std::ops::ControlFlow;
 
 use libfuzzer_sys::fuzz_target;
 use urlset_core::inspect::check::entry::EntryChecks;
-use urlset_core::inspect::check::host::Hosts;
 use urlset_core::inspect::document::entry::{Entry, Form, Visitor};
 use urlset_core::inspect::document::inflate::from_memory;
 use urlset_core::inspect::document::parse;
 use urlset_core::inspect::finding::Log;
 use urlset_core::inspect::rows::{Rows, schema};
+use urlset_core::sitemap::hosts::AllowedHosts;
 
-struct Seen {
-    checks: EntryChecks,
+struct Seen<'a> {
+    checks: EntryChecks<'a>,
     rows: Rows,
     locs: Vec<Vec<u8>>,
 }
 
-impl Visitor for Seen {
+impl Visitor for Seen<'_> {
     const CHECKS: bool = true;
 
     fn entry(&mut self, form: Form, entry: &Entry<'_>, log: &mut Log) -> ControlFlow<()> {
@@ -36,7 +36,7 @@ fn run(data: &[u8], short_cut: bool) -> (Vec<Vec<u8>>, Vec<Told>) {
     let mut log = Log::new(1000);
     let own = Some("https://www.shop.example/maps/s.xml");
     let mut seen = Seen {
-        checks: EntryChecks::new(own, 1_700_000_000_000_000, &Hosts::Same, &[]),
+        checks: EntryChecks::new(own, 1_700_000_000_000_000, &AllowedHosts::Same, &[]),
         rows: Rows::new(schema(), "s".to_owned()),
         locs: Vec::new(),
     };

@@ -4,7 +4,7 @@
 
 use csv_core::{ReadRecordResult, ReaderBuilder};
 use libfuzzer_sys::fuzz_target;
-use urlset_core::build::read::scan::{Format, NO_SLOT, Scanner, Span, undouble_if};
+use urlset_core::build::read::scan::{CsvFormat, NO_SLOT, Scanner, Span, undouble_if};
 use urlset_core::simd::csv_masks;
 
 const DELIMITERS: &[u8] = b",;\t|a";
@@ -41,7 +41,7 @@ fuzz_target!(|data: &[u8]| {
     let delimiter = DELIMITERS[usize::from(*first) % DELIMITERS.len()];
     let slots = SLOTS[usize::from(*second) % SLOTS.len()];
     let max_cell = if *second >= 0x80 { 9 } else { 1 << 20 };
-    let format = Format { delimiter, max_cell, slots: slots.to_vec(), ..Format::default() };
+    let format = CsvFormat { delimiter, max_cell, slots: slots.to_vec(), ..CsvFormat::default() };
     let mut masks = Vec::new();
     let seen = csv_masks(text, delimiter, &mut masks);
     assert_eq!((seen.ascii, seen.nul), (text.is_ascii(), text.contains(&0)));

@@ -17,7 +17,7 @@ use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_data::layout;
 use arrow_schema::{DataType, Field, Fields, Schema, TimeUnit};
 use libfuzzer_sys::fuzz_target;
-use urlset_core::build::read::stream::Stream;
+use urlset_core::build::read::stream::ArrowStream;
 
 /// Bytes of a buffer.
 const SIZE: usize = 1 << 16;
@@ -305,7 +305,7 @@ fuzz_target!(|data: &[u8]| {
             private,
         )
     };
-    if let Ok(stream) = Stream::new("fuzz", stream, 100) {
+    if let Ok(stream) = ArrowStream::new("fuzz", stream, 100) {
         drain::drain(stream);
     }
 });

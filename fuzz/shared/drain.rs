@@ -2,15 +2,16 @@
 
 use std::hint::black_box;
 
-use urlset_core::build::read::{Batch, Source};
+use urlset_core::build::read::arrow::ArrowBatch;
 use urlset_core::flow::cell::Cell;
 use urlset_core::flow::row::Row;
+use urlset_core::flow::source::Source;
 use urlset_core::flow::value::Value;
 
 /// Rows after which it is enough: a few bytes may say a billion nulls.
 const ENOUGH: usize = 1 << 16;
 
-pub fn drain(mut source: impl Source) {
+pub fn drain(mut source: impl Source<Batch = ArrowBatch>) {
     let Ok(columns) = source.open() else { return };
     let slots: Vec<usize> = (0..columns.names.len()).collect();
     source.select(&slots);
@@ -18,7 +19,7 @@ pub fn drain(mut source: impl Source) {
     let (mut rows, mut batches) = (0, 0);
     while let Ok(Some(batch)) = source.next(Vec::new()) {
         batches += 1;
-        if let Batch::Arrow(batch) = batch {
+        if let ArrowBatch::Rows(batch) = batch {
             for at in batch.start..batch.end {
                 for &slot in &slots {
                     cell(batch.row(at).cell(slot, &mut scratch));

@@ -1,4 +1,4 @@
-"""Catalogs of millions of rows to sitemaps, at the speed at which gzip can write them."""
+"""Catalogs of millions of rows to sitemaps, at the speed of gzip compression."""
 
 import sys
 from types import ModuleType as _ModuleType
@@ -47,8 +47,8 @@ __all__ = [
     "verify",
 ]
 
-# Imported when they are first asked for: start-up counts, and all of them take 60 ms. Until the
-# command is there to see a signal (urlset.__main__), no more than this file is imported.
+# Imported on first use: all of them take 60 ms. Before the command handles signals
+# (urlset.__main__), only this file is imported.
 _MODULES = {
     "__version__": "_core",
     "AnnounceReport": "announce.report",
@@ -64,7 +64,7 @@ _MODULES = {
 
 
 class _Package(_ModuleType):
-    """The package, whose functions go by the names of the modules that they stand in."""
+    """The package. Some functions have the name of a module: ``urlset.build`` is the function."""
 
     def __getattr__(self, name: str) -> object:
         if name not in _MODULES:
@@ -77,15 +77,15 @@ class _Package(_ModuleType):
             if "subinterpreter" not in str(error):
                 raise
             raise ConfigError(
-                "urlset does not run in a subinterpreter; call it in the main one, or in a process"
-                " of its own",
+                "urlset does not run in a subinterpreter; call it in the main interpreter or in"
+                " another process",
                 code="config.interpreter",
             ) from error
         setattr(self, name, value)
         return value
 
     def __setattr__(self, name: str, value: object) -> None:
-        # an import binds a module to its name here, where the function belongs
+        # the import of a module binds its name here and would replace the function
         if not (name in _MODULES and isinstance(value, _ModuleType)):
             super().__setattr__(name, value)
 

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-# Before all other imports, which take a tenth of a second. It is what the module signal is made of,
-# whose own imports take longer than all else until here.
+# Before all other imports, which take 100 ms. _signal is the C part of signal, which itself imports
+# enum: that takes longer than everything else up to here.
 import _signal  # type: ignore[import-not-found] # no stub
 import os
 
 
 def _leave(number: int, _frame: object) -> None:
-    """Nothing has been done that would have to be cleaned up."""
+    """Exits at once: there is nothing to clean up yet."""
     os._exit(128 + number)
 
 
-def heed_signals() -> None:
-    """Has SIGINT and SIGTERM end the process until a command has handlers of its own."""
-    # one that is ignored, as under nohup, stays so
+def handle_early_signals() -> None:
+    """Lets SIGINT and SIGTERM end the process until a command installs its handlers."""
+    # an ignored signal stays ignored, as with nohup
     for number, usual in (
         (_signal.SIGINT, _signal.default_int_handler),
         (_signal.SIGTERM, _signal.SIG_DFL),
@@ -25,8 +25,8 @@ def heed_signals() -> None:
 
 
 def main() -> None:
-    """Run the command line; a signal ends the process, also before a command is there to see it."""
-    heed_signals()
+    """Runs the command line; a signal ends the process also before a command runs."""
+    handle_early_signals()
     from .cli import main as run
 
     run()

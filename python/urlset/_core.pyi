@@ -2,12 +2,16 @@
 
 from collections.abc import Callable, Sequence
 from os import PathLike
-from typing import Any, Protocol, final
+from typing import Any, Literal, Protocol, final
 
 from _typeshed import SupportsWrite
 
 __all__ = [
+    "MAX_BYTES",
+    "MAX_URLS",
     "Child",
+    "Extension",
+    "ExtensionOption",
     "FileReport",
     "Finding",
     "Listing",
@@ -20,10 +24,15 @@ __all__ = [
     "address",
     "build",
     "choose",
+    "column_names",
     "count_rejects",
     "diff_stream",
     "digest",
+    "exceeds_rejects",
+    "extensions",
     "finding_codes",
+    "is_prose",
+    "limits",
     "look",
     "peek",
     "preview",
@@ -37,6 +46,14 @@ __all__ = [
 ]
 
 __version__: str
+
+# configuration: limits and names that are defined in the core
+MAX_URLS: int
+MAX_BYTES: int
+
+def limits() -> dict[str, tuple[int, int]]: ...
+def column_names() -> dict[str, list[str]]: ...
+def exceeds_rejects(config_json: str, rejected: int, rows: int) -> bool: ...
 
 @final
 class Progress:
@@ -75,8 +92,44 @@ def count_rejects(path: str | PathLike[str]) -> dict[str, int]: ...
 def address(url: str) -> str: ...
 def digest(text: str) -> str: ...
 def look(config_json: str, path: str, format: str, begun: Any = None) -> list[str]: ...
+def is_prose(head: bytes, whole: bool, encoding: str | None) -> bool: ...
 def recognise(head: bytes, whole: bool, encoding: str | None) -> str: ...
 def preview(config_json: str, name: str, format: str, object: Any, most: int) -> str: ...
+
+@final
+class ExtensionOption:
+    """An option of ``build`` that belongs to an extension.
+
+    ``kind`` is ``columns`` (a list), ``pairs`` (a list of ``KEY=COLUMN``), ``column``, ``text``,
+    ``flag``, or ``age`` (``keep``, ``omit`` or ``drop`` old values). Only the options of the first
+    three kinds name columns; a text sitemap cannot have them.
+    """
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def kind(self) -> Literal["columns", "pairs", "column", "text", "flag", "age"]: ...
+    @property
+    def metavar(self) -> str | None: ...
+    @property
+    def help(self) -> str: ...
+
+@final
+class Extension:
+    """An extension of the sitemap format, as its descriptor in the core describes it."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def prefix(self) -> str: ...
+    @property
+    def options(self) -> list[ExtensionOption]: ...
+    @property
+    def warnings(self) -> list[tuple[str, str]]: ...
+    @property
+    def column_words(self) -> list[str]: ...
+
+def extensions() -> list[Extension]: ...
 
 # verify
 class _Target(Protocol):

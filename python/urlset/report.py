@@ -6,6 +6,8 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from . import _core
+
 if TYPE_CHECKING:
     from .options import Options
 
@@ -116,9 +118,11 @@ NOTES = {
     " twice, and crawlers would ask for &amp;; unescape it there (urlset escapes URLs itself)",
     "loc.backslash": "with a backslash: it was written as the slash that browsers and crawlers"
     " take it for; correct the source",
+    "loc.placeholder": "with a placeholder that was not replaced, such as {{slug}}: the page does"
+    " not exist; correct the source, or omit such rows (--where)",
     "loc.site_path": "beginning with /: joined to the host of --site, without its path (RFC 3986)",
     "loc.variant": "like another URL but for the case of letters or a slash at the end"
-    "  (exact up to 25,000 URLs, beyond that counted in a sample); list the canonical one",
+    "  (exact up to 10,000 URLs, beyond that counted in a sample); list the canonical one",
     "lastmod.same": "with one and the same lastmod: search engines distrust one date on all; map"
     " the column that says when each page changed, or leave lastmod out",
     "lastmod.invalid": "lastmod left out, not a date (--on-bad-field reject rejects the row;"
@@ -127,41 +131,14 @@ NOTES = {
     " (--on-bad-field reject rejects the row)",
     "priority.invalid": "priority left out, not from 0.0 to 1.0"
     " (--on-bad-field reject rejects the row)",
-    "image.invalid": "image left out, no legal http(s) URL (--on-bad-field reject rejects the row)",
-    "image.over_1000": "image left out, beyond the 1,000 that a URL may have",
-    "alternate.empty": "alternate left out, no URL for its language"
-    " (--on-bad-field reject rejects the row)",
-    "alternate.invalid": "alternate left out, no legal http(s) URL"
-    " (--on-bad-field reject rejects the row)",
-    "alternate.code": "alternate left out, its code of a language is wrong (write de, de-CH or"
-    " x-default; --on-bad-field reject rejects the row)",
-    "alternate.duplicate": "alternate left out, a second URL of one language of the page",
-    "alternate.no_self": "without the page itself in its list of alternates: Google ignores links"
-    " that are not returned; name the language of loc (--lang CODE)",
-    "alternate.not_a_row": "alternate without an entry of its own, no URL that this set may hold"
-    " (of another host, say); allow its host with --hosts",
-    "alternate.over_1000": "alternate left out, beyond the 1,000 that a page may have",
     "text.illegal": "text with characters that XML does not allow, which were left out",
-    "video.over_32_tags": "tag left out, beyond the 32 that a video may have",
-    "video.invalid": "value left out, neither a video nor a list of videos",
-    "news.invalid": "value left out, no news, or the second of a page",
-    "news.old": "older than two days: the URL was written without news",
-    "news.dropped": "older than two days: the row was left out",
+    **{code: text for extension in _core.extensions() for code, text in extension.warnings},
 }
-
-#: a block without one of these is not written
-REQUIRED = {"video.thumbnail_loc", "video.title", "video.description"}
 
 
 def message_of(code: str) -> str:
     """The text of a warning."""
-    known = NOTES.get(code)
-    if known is not None:
-        return known
-    block, _, tag = code.partition(".")
-    if block == "news" or code in REQUIRED:
-        return f"{block} left out, {block}:{tag} is missing or wrong"
-    return f"{block}:{tag} left out, missing or wrong"
+    return NOTES.get(code, code)
 
 
 def warnings_of(notes: dict[str, int]) -> list[Warning]:

@@ -8,21 +8,25 @@ from typing import Any
 
 from .build.names import check_sets
 from .errors import ConfigError
-from .options import Options, check_name, make_options, option_of
+from .option_table import find_option, replaced
+from .options import Options, check_name
 
 
 @dataclass(frozen=True)
 class SetTable:
-    """One ``[[set]]`` of ``urlset.toml``: what it builds from, and its own options."""
+    """One ``[[set]]`` of ``urlset.toml``: its inputs and its options."""
 
     input: tuple[Any, ...]
     options: Options
 
 
 def load(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]], tuple[str, ...]]:
-    """A ``urlset.toml``: its options, its ``[[set]]`` tables, its input.
+    """The options, the ``[[set]]`` tables and the inputs of a ``urlset.toml``.
 
-    Paths in it are relative to its folder.
+    Paths in the file are relative to its folder.
+
+    Raises:
+        ConfigError: the file is missing, unreadable or not valid.
     """
     import tomllib
 
@@ -40,7 +44,7 @@ def load(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]], tuple[str, .
     inputs = _inputs(data.pop("input", ()), path)
     for table in (data, *sets):
         for key in ("out", "state", "rejects", "changes"):
-            # an address is told as one, not as a folder of its name
+            # the message about an address must contain the address, not a path made of it
             if isinstance(table.get(key), str) and "://" not in table[key]:
                 table[key] = str(path.parent / table[key])
     for table in sets:
@@ -56,10 +60,10 @@ def _inputs(value: object, path: Path) -> tuple[str, ...]:
 
 
 def make_sets(base: Options, tables: list[dict[str, Any]], *, where: str) -> list[SetTable]:
-    """The ``[[set]]`` tables over the options that they share.
+    """The ``[[set]]`` tables, each with the shared options as its defaults.
 
     Raises:
-        ConfigError: an option that only the whole build can have, or two sets of one name.
+        ConfigError: an option of the whole build in a set, or two sets with one name.
     """
     sets: list[SetTable] = []
     for number, table in enumerate(tables, 1):
@@ -67,18 +71,18 @@ def make_sets(base: Options, tables: list[dict[str, Any]], *, where: str) -> lis
         label = f"{where}: set {given.get('name', number)}"
         inputs = given.pop("input")
         for key in given:
-            spec = option_of(key)
-            if spec is not None and not spec.metadata["per_set"]:
+            one = find_option(Options, key)
+            if one is not None and not one.per_set:
                 raise ConfigError(
-                    f"{label}: {key} is an option of the whole build; write it above the sets",
+                    f"{label}: {key} is an option of the whole build; move it above the sets",
                     code="config.set",
                 )
-        # a key that is misspelt is told before one that is missing: "inputs" for "input"
-        options = make_options(base, given, where=label)
+        # before missing keys: "inputs" instead of "input" is reported as unknown
+        options = replaced(base, given, where=label)
         if not inputs:
-            raise ConfigError(f"{label}: has no input", code="config.set")
+            raise ConfigError(f"{label}: input is missing", code="config.set")
         if "name" not in given:
-            raise ConfigError(f"{label}: has no name", code="config.set")
+            raise ConfigError(f"{label}: name is missing", code="config.set")
         check_name(options.name)
         sets.append(SetTable(tuple(inputs), options))
     check_sets([table.options for table in sets], where=where)

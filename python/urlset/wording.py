@@ -1,4 +1,4 @@
-"""Counts in messages."""
+"""Counts and foreign text in messages."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ def count(number: int, one: str, many: str | None = None) -> str:
 
     Args:
         one: the noun for one.
-        many: for any other number; ``one`` with an s where it is not given.
+        many: for any other number; by default ``one`` with an s.
     """
     return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
-def printable(text: str) -> str:
-    """``text`` on one line, safe for a terminal."""
-    return "".join(c if c.isprintable() else " " for c in text)
+def one_line(text: str) -> str:
+    """``text`` on one line, control characters escaped: data never controls the terminal."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

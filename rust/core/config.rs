@@ -1,57 +1,77 @@
-//! Every limit and default of a run, checked before any I/O.
+//! The configuration of a build: its options, their defaults and limits, checked before any I/O.
 //!
-//! The names are those of the command line and of `urlset.toml`, with underscores.
+//! The JSON names are those of the command line and of `urlset.toml`, with underscores.
+
+use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 
 use serde::Deserialize;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorCode, Result};
+use crate::sitemap::extension;
+use crate::sitemap::extension::descriptor::{Extension, Mapping as Mapped, OptionSpec};
 
-/// URLs in one sitemap file (PROTOCOL section 1).
+/// Maximum number of URLs in one sitemap file (docs/protocol.md).
 pub const MAX_URLS: u32 = 50_000;
-/// Bytes of one sitemap file or index before compression (PROTOCOL section 1).
+/// Maximum size in bytes of one sitemap file or index before compression (docs/protocol.md).
 pub const MAX_BYTES: u64 = 52_428_800;
+/// Size of the smallest shard that has room for one URL of [`MAX_LOC`] characters.
+const MIN_BYTES: u64 = 4_096;
+/// Maximum number of characters in a percent-encoded loc (docs/protocol.md).
+const MAX_LOC: u64 = 2_047;
 
-/// What one run is to do. Made by the Python package; unknown keys are refused.
+/// The options with a limit: name, smallest and largest value. Python asks for this table.
+pub const LIMITS: [(&str, RangeInclusive<u64>); 6] = [
+    ("max_urls", 1..=MAX_URLS as u64),
+    ("max_bytes", MIN_BYTES..=MAX_BYTES),
+    // the shortest URL with a host: http://a.de
+    ("max_loc", 12..=MAX_LOC),
+    ("max_cell", 1..=64 << 20),
+    ("max_groups", 1..=1_000_000),
+    ("threads", 1..=1_024),
+];
+
+/// The configuration of one set of a build. The Python package creates it; unknown keys are refused.
 #[derive(Debug, Clone, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(default)]
 pub struct Config {
     /// The site that all URLs belong to, such as `https://www.shop.example`.
     pub site: String,
-    /// The folder under which the files will be served, ending in `/`.
+    /// The URL of the folder of the files, with `/` at its end.
     pub sitemap_url: Option<String>,
     /// The first part of every file name.
     pub name: String,
-    /// Which column is what.
+    /// The source of each field of a `<url>`.
+    #[serde(flatten)]
     pub mapping: Mapping,
-    /// URLs a shard at most.
+    /// Maximum number of URLs in a shard.
     pub max_urls: u32,
-    /// Uncompressed bytes a shard at most, header and footer included.
+    /// Maximum size of a shard in uncompressed bytes, header and footer included.
     pub max_bytes: u64,
-    /// Characters of a percent-encoded loc at most.
+    /// Maximum number of characters in a percent-encoded loc.
     pub max_loc: u32,
     /// A set of shards for each value of this column; `@host` for each host of loc.
     pub split_by: Option<String>,
-    /// Values of `split_by` at most.
+    /// Maximum number of values of `split_by`.
     pub max_groups: usize,
-    /// Names that files of the same job have already: what names of files of this run begin with
-    /// must not be among them.
+    /// Stems of file names that other sets of the same job use; a stem of this set must differ.
     pub taken: Vec<String>,
-    /// How shards end.
+    /// Where shards end.
     pub layout: Layout,
-    /// Rows in the order of loc.
+    /// Sort the rows by loc.
     pub sort: bool,
-    /// Bytes that are sorted in memory at once; more go to the disk. For tests: the output does not
-    /// depend on it.
+    /// Bytes that are sorted in memory at once; the rest is spilled to disk. For tests: the output
+    /// does not depend on it.
     pub sort_bytes: usize,
-    /// XML, or one URL a line.
+    /// XML, or one URL per line.
     pub output: Output,
-    /// What to do with a row that has no valid loc.
+    /// What to do with a row without a valid loc.
     pub on_invalid: OnInvalid,
-    /// What to do with a field that makes no sense.
+    /// What to do with an invalid field.
     pub on_bad_field: OnBadField,
-    /// How many rejected rows are too many.
+    /// The limit of rejected rows.
     pub max_rejects: MaxRejects,
-    /// What to do with a loc that came before.
+    /// What to do with a loc that occurred before.
     pub duplicates: Duplicates,
     /// `same`, `any`, or hosts separated by commas.
     pub hosts: String,
@@ -59,23 +79,23 @@ pub struct Config {
     pub strict_urls: bool,
     /// Relative references other than absolute paths are joined to the site.
     pub relative_urls: bool,
-    /// The IANA zone of times that name none; UTC without it.
+    /// The IANA zone of times without one; UTC by default.
     pub timezone: Option<String>,
-    /// Integers (and digits in text) in lastmod count this since 1970.
+    /// The unit of integers (and of digits in text) in lastmod.
     pub lastmod_epoch: Option<Epoch>,
     /// Rows to keep.
     #[serde(rename = "where")]
     pub filters: Vec<Filter>,
-    /// The delimiter of CSV; found by looking without it.
-    pub delimiter: Option<char>,
-    /// The encoding of CSV; a byte order mark decides without it, else UTF-8.
+    /// The delimiter of CSV, or `tab`; detected by default.
+    pub delimiter: Option<String>,
+    /// The encoding of CSV; by default that of the byte order mark, else UTF-8.
     pub encoding: Option<String>,
-    /// Bytes of one CSV cell at most.
+    /// Maximum size of a CSV cell in bytes.
     pub max_cell: usize,
-    /// Threads that render and compress; as many as cores without it.
+    /// Threads that render and compress; by default one for each core.
     pub threads: Option<usize>,
-    /// Bytes of CSV, or rows of Arrow times 256, that a thread renders at once. For tests: the
-    /// output does not depend on it.
+    /// The size of a batch: bytes of CSV, or rows of Arrow times 256. Tests change it: the output does
+    /// not depend on it.
     pub batch_bytes: usize,
 }
 
@@ -88,7 +108,7 @@ impl Default for Config {
             mapping: Mapping::default(),
             max_urls: MAX_URLS,
             max_bytes: MAX_BYTES,
-            max_loc: 2_047,
+            max_loc: MAX_LOC as u32,
             taken: Vec::new(),
             split_by: None,
             max_groups: 10_000,
@@ -115,9 +135,9 @@ impl Default for Config {
     }
 }
 
-/// Which column gives which field. A value that begins with `=` is a constant.
+/// The source of each field: a column, or a constant after `=`.
 #[derive(Debug, Clone, Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(default)]
 pub struct Mapping {
     /// The column of the address; found by name without it.
     pub loc: Option<String>,
@@ -146,30 +166,74 @@ pub struct Mapping {
     pub x_default: Option<String>,
     /// Each alternate becomes a `<url>` of its own.
     pub alternate_rows: bool,
-    /// Tags of a video and where each comes from; without a tag a column of structs or lists.
-    pub video: Vec<(Option<String>, String)>,
-    /// Tags of news and where each comes from; without a tag a column of structs.
-    pub news: Vec<(Option<String>, String)>,
-    /// What to do with articles older than two days.
-    pub news_old: NewsOld,
-    /// Seconds since 1970 that count as now for `news_old`.
+    /// The options of the extensions that are mapped field by field, by their names. Other keys are
+    /// here too, and [`Config::from_json`] refuses them: `deny_unknown_fields` does not work with
+    /// `flatten`.
+    #[serde(flatten)]
+    pub extensions: BTreeMap<String, ExtensionOption>,
+    /// Seconds since 1970 that count as now for the age of blocks.
     pub now: i64,
 }
 
-/// What to do with articles older than the two days that Google News takes.
+impl Mapping {
+    /// The fields of an extension and where each comes from; without a field a column of structs.
+    pub fn fields(&self, extension: &Extension) -> &[(Option<String>, String)] {
+        match self.extensions.get(extension.name) {
+            Some(ExtensionOption::Fields(fields)) => fields,
+            _ => &[],
+        }
+    }
+
+    /// A key that is not an option, or has a value of another type.
+    fn unknown_option(&self) -> Option<&str> {
+        let is_option = |name: &str| {
+            let mut mapped = extension::ALL
+                .iter()
+                .filter(|extension| matches!(extension.mapping, Mapped::Fields(_)));
+            mapped.any(|extension| extension.options.iter().any(|option| option.name == name))
+        };
+        let unknown = |(name, value): &(&String, &ExtensionOption)| {
+            matches!(value, ExtensionOption::Unknown(_)) || !is_option(name)
+        };
+        self.extensions.iter().find(unknown).map(|(name, _)| name.as_str())
+    }
+
+    /// What happens to old blocks of an extension.
+    pub fn old_policy(&self, extension: &Extension) -> OldPolicy {
+        let given = |option: &OptionSpec| match self.extensions.get(option.name) {
+            Some(ExtensionOption::Old(policy)) => Some(*policy),
+            _ => None,
+        };
+        extension.options.iter().find_map(given).unwrap_or_default()
+    }
+}
+
+/// An option of an extension that is mapped field by field.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(untagged)]
+pub enum ExtensionOption {
+    /// Fields and where each comes from; without a field a column of structs.
+    Fields(Vec<(Option<String>, String)>),
+    /// What happens to old blocks.
+    Old(OldPolicy),
+    /// A value of another type.
+    Unknown(serde::de::IgnoredAny),
+}
+
+/// What happens to blocks that crawlers ignore because of their age.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum NewsOld {
-    /// Write them.
+pub enum OldPolicy {
+    /// They are written.
     #[default]
     Keep,
-    /// Write the URL without its news.
+    /// The URL is written without them.
     Omit,
-    /// Leave the row out.
+    /// The row is left out.
     Drop,
 }
 
-/// Keep the rows whose column has (or has not) a value.
+/// Keeps the rows whose column has (or does not have) a value.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Filter {
@@ -177,23 +241,23 @@ pub struct Filter {
     pub column: String,
     /// The value as text.
     pub value: String,
-    /// `!=` in place of `=`.
+    /// `!=` instead of `=`.
     #[serde(default)]
     pub negate: bool,
 }
 
-/// How shards end.
+/// Where shards end.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Layout {
     /// Each shard is as full as the limits allow.
     #[default]
     Packed,
-    /// The rows themselves set the borders, so that an edit touches one shard.
+    /// The boundaries depend on the rows, so that an edit changes one shard.
     Stable,
 }
 
-/// The form of a sitemap file (PROTOCOL section 1).
+/// The form of a sitemap file (docs/protocol.md).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Output {
@@ -204,38 +268,38 @@ pub enum Output {
     Text,
 }
 
-/// What becomes of a row without a valid loc.
+/// What to do with a row without a valid loc.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OnInvalid {
-    /// It goes to the reject file.
+    /// Write it to the reject file.
     #[default]
     Reject,
-    /// The run ends.
+    /// Fail.
     Fail,
 }
 
-/// What becomes of a row with a senseless lastmod, changefreq or priority.
+/// What to do with an invalid lastmod, changefreq, priority or value of an extension.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OnBadField {
-    /// The field is left out and counted: the page still exists.
+    /// Omit and count the field: the page still exists.
     #[default]
     Omit,
-    /// The row goes to the reject file.
+    /// Write the row to the reject file.
     Reject,
 }
 
-/// What becomes of a loc that came before.
+/// What to do with a loc that occurred before.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Duplicates {
-    /// It is written again.
+    /// Write it again.
     #[default]
     Keep,
-    /// The first one wins.
+    /// Keep the first one.
     Drop,
-    /// The run ends.
+    /// Fail.
     Fail,
 }
 
@@ -249,14 +313,27 @@ pub enum Epoch {
     Milliseconds,
 }
 
-/// How many rejected rows are too many.
+/// The limit of rejected rows.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MaxRejects {
-    /// So many rows.
+    /// A number of rows.
     Count(u64),
-    /// This share of the rows read, 0.01 for 1 %.
+    /// A share of the rows read, 0.01 for 1 %.
     Share(f64),
+}
+
+/// Tolerance of a share: 29 of 100 rows are 29 %, though 0.29 * 100 is less than 29 in floating point.
+const ROUNDING: f64 = 1e-12;
+
+impl MaxRejects {
+    /// Whether `rejected` of `rows` rows are more than the limit.
+    pub fn is_exceeded(self, rejected: u64, rows: u64) -> bool {
+        match self {
+            MaxRejects::Count(limit) => rejected > limit,
+            MaxRejects::Share(limit) => rejected as f64 > limit * rows as f64 * (1.0 + ROUNDING),
+        }
+    }
 }
 
 impl Default for MaxRejects {
@@ -265,66 +342,77 @@ impl Default for MaxRejects {
     }
 }
 
-/// Bytes of a batch at most where each row becomes several: what it is rendered to grows by the
-/// square of the languages, and a worker that renders a batch for long holds up those behind it. What
-/// waits in memory is bounded elsewhere (`pipeline/gate.rs`).
-const EXPANDING: usize = 64 << 10;
+/// Maximum `batch_bytes` when each row becomes several: the rendered size grows with the square of
+/// the number of languages, and a worker that renders one batch for long delays the batches behind
+/// it. `pipeline/gate.rs` bounds the memory of waiting batches.
+const MAX_EXPANDING_BATCH: usize = 64 << 10;
 
 impl Config {
-    /// Reads the configuration from JSON and checks every limit.
+    /// Parses and checks a configuration.
     pub fn from_json(json: &str) -> Result<Config> {
-        let mut config: Config = serde_json::from_str(json)
-            .map_err(|e| Error::config("config.invalid", format!("configuration: {e}")))?;
+        let invalid =
+            |what: String| Error::new(ErrorCode::ConfigInvalid, format!("configuration: {what}"));
+        let mut config: Config = serde_json::from_str(json).map_err(|e| invalid(e.to_string()))?;
+        if let Some(key) = config.mapping.unknown_option() {
+            return Err(invalid(format!("unknown option {key:?}")));
+        }
         config.check()?;
         if config.mapping.alternate_rows {
-            config.batch_bytes = config.batch_bytes.min(EXPANDING);
+            config.batch_bytes = config.batch_bytes.min(MAX_EXPANDING_BATCH);
         }
         Ok(config)
     }
 
     fn check(&self) -> Result<()> {
-        let wrong = |what: &str, message: String| {
-            Err(Error::config("config.limit", format!("{what}: {message}")))
-        };
-        if !(1..=MAX_URLS).contains(&self.max_urls) {
-            return wrong("max_urls", format!("{} is not from 1 to {MAX_URLS}", self.max_urls));
-        }
-        // the smallest file that holds one URL of 2,047 characters
-        if !(4_096..=MAX_BYTES).contains(&self.max_bytes) {
-            return wrong(
-                "max_bytes",
-                format!("{} is not from 4096 to {MAX_BYTES}", self.max_bytes),
-            );
-        }
-        if !(12..=2_047).contains(&self.max_loc) {
-            return wrong("max_loc", format!("{} is not from 12 to 2047", self.max_loc));
-        }
-        if !(1..=64 << 20).contains(&self.max_cell) {
-            return wrong("max_cell", format!("{} is not from 1 byte to 64 MiB", self.max_cell));
-        }
-        if !(1..=1_000_000).contains(&self.max_groups) {
-            return wrong("max_groups", format!("{} is not from 1 to 1000000", self.max_groups));
-        }
-        if self.threads.is_some_and(|n| !(1..=1_024).contains(&n)) {
-            return wrong("threads", "not from 1 to 1024".into());
+        let values = [
+            u64::from(self.max_urls),
+            self.max_bytes,
+            u64::from(self.max_loc),
+            self.max_cell as u64,
+            self.max_groups as u64,
+            self.threads.unwrap_or(1) as u64,
+        ];
+        let limit = |message| Err(Error::new(ErrorCode::ConfigLimit, message));
+        for ((name, range), value) in LIMITS.iter().zip(values) {
+            if !range.contains(&value) {
+                return limit(format!(
+                    "{name}: {value} is not a whole number from {} to {}",
+                    range.start(),
+                    range.end()
+                ));
+            }
         }
         if let MaxRejects::Share(share) = self.max_rejects
             && !(0.0..=1.0).contains(&share)
         {
-            return wrong("max_rejects", "a share is from 0% to 100%".into());
+            return limit("max_rejects: a share is from 0% to 100%".into());
         }
-        if let Some(c) = self.delimiter
-            && (!c.is_ascii() || matches!(c, '"' | '\n' | '\r' | '\0'))
-        {
-            return wrong(
-                "delimiter",
-                format!("{c:?} is not one ASCII character that can delimit"),
-            );
+        match self.delimiter.as_deref().map(|text| text.chars().count()) {
+            Some(n) if n != 1 && self.delimiter_byte().is_none() => Err(Error::new(
+                ErrorCode::ConfigDelimiter,
+                format!(
+                    "delimiter: {:?} is not one character",
+                    self.delimiter.as_deref().unwrap_or("")
+                ),
+            )),
+            Some(_) if self.delimiter_byte().is_none() => limit(format!(
+                "delimiter: {:?} is not an ASCII character that can delimit",
+                self.delimiter.as_deref().unwrap_or("")
+            )),
+            _ => Ok(()),
         }
-        Ok(())
     }
 
-    /// How many threads render and compress.
+    /// The delimiter of CSV, if one is given and valid.
+    pub fn delimiter_byte(&self) -> Option<u8> {
+        match self.delimiter.as_deref()?.as_bytes() {
+            b"tab" | b"\\t" => Some(b'\t'),
+            [byte] if byte.is_ascii() && !b"\"\n\r\0".contains(byte) => Some(*byte),
+            _ => None,
+        }
+    }
+
+    /// The number of threads that render and compress.
     pub fn workers(&self) -> usize {
         self.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, |n| n.get()))
     }

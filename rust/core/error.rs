@@ -22,6 +22,109 @@ pub enum Kind {
     Cancelled,
 }
 
+macro_rules! error_codes {
+    ($($code:ident $kind:ident $name:literal)*) => {
+        /// What went wrong. The names are stable, and each code has one kind.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub enum ErrorCode {
+            $(#[doc = concat!("`", $name, "`")] $code,)*
+            /// The code of a rejected row that ends the run.
+            Reject(&'static str),
+            /// The code of a finding that makes a sitemap unreadable.
+            Finding(&'static str),
+        }
+
+        impl ErrorCode {
+            /// The stable name, such as `csv.unclosed_quote`.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(ErrorCode::$code => $name,)*
+                    ErrorCode::Reject(name) | ErrorCode::Finding(name) => name,
+                }
+            }
+
+            /// The kind.
+            pub fn kind(self) -> Kind {
+                match self {
+                    $(ErrorCode::$code => Kind::$kind,)*
+                    ErrorCode::Reject(_) => Kind::Data,
+                    ErrorCode::Finding(_) => Kind::Input,
+                }
+            }
+        }
+    };
+}
+
+error_codes! {
+    AlternateApart Data "alternate.apart"
+    AlternateGroup Data "alternate.group"
+    Cancelled Cancelled "cancelled"
+    ColumnAmbiguous Config "column.ambiguous"
+    ColumnMissing Config "column.missing"
+    ColumnType Config "column.type"
+    ConfigAlternate Config "config.alternate"
+    ConfigConstant Config "config.constant"
+    ConfigDelimiter Config "config.delimiter"
+    ConfigEncoding Config "config.encoding"
+    ConfigHosts Config "config.hosts"
+    ConfigInvalid Config "config.invalid"
+    ConfigLanguage Config "config.language"
+    ConfigLevel Config "config.level"
+    ConfigLimit Config "config.limit"
+    ConfigLoc Config "config.loc"
+    ConfigSite Config "config.site"
+    ConfigSitemapUrl Config "config.sitemap_url"
+    ConfigTag Config "config.tag"
+    ConfigTemplate Config "config.template"
+    ConfigTimezone Config "config.timezone"
+    ConfigUrl Config "config.url"
+    CsvAfterQuote Input "csv.after_quote"
+    CsvCellTooLong Input "csv.cell_too_long"
+    CsvEncoding Input "csv.encoding"
+    CsvHeader Input "csv.header"
+    CsvRowTooLong Input "csv.row_too_long"
+    CsvUnclosedQuote Input "csv.unclosed_quote"
+    DuplicatesFound Data "duplicates.found"
+    FileUnreadable Input "file.unreadable"
+    InputDamaged Input "input.damaged"
+    InputEmpty Input "input.empty"
+    InputFormat Input "input.format"
+    InputMissing Input "input.missing"
+    InputTruncated Input "input.truncated"
+    InputUnreadable Input "input.unreadable"
+    InternalBytes Output "internal.bytes"
+    InternalFates Output "internal.fates"
+    InternalGzip Output "internal.gzip"
+    InternalPanic Output "internal.panic"
+    InternalRejects Output "internal.rejects"
+    InternalThread Output "internal.thread"
+    LinesTooLong Input "lines.too_long"
+    OutputDamaged Output "output.damaged"
+    OutputDiskFull Output "output.disk_full"
+    OutputRejects Output "output.rejects"
+    OutputSameName Output "output.same_name"
+    OutputSpill Output "output.spill"
+    OutputUnwritable Output "output.unwritable"
+    ReadClosed Input "read.closed"
+    ReadInternal Output "read.internal"
+    RejectsLimit Rejects "rejects.limit"
+    SpillFailed Output "spill.failed"
+    SplitTooMany Data "split.too_many"
+    SystemThreads Output "system.threads"
+}
+
+impl PartialEq<&str> for ErrorCode {
+    fn eq(&self, name: &&str) -> bool {
+        self.name() == *name
+    }
+}
+
+impl fmt::Display for ErrorCode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
 /// The position of an error in an input. Rows count from 1; the header is not a row.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Position {
@@ -38,8 +141,8 @@ pub struct Position {
 pub struct Error {
     /// The class.
     pub kind: Kind,
-    /// The stable code, such as `csv.unclosed_quote`.
-    pub code: &'static str,
+    /// The code.
+    pub code: ErrorCode,
     /// What happened and what to do, in one line, without the position.
     pub message: String,
     /// Where it happened.
@@ -52,49 +155,36 @@ pub struct Error {
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {
-    /// An error of the given kind and code, without a position.
-    pub fn new(kind: Kind, code: &'static str, message: impl Into<String>) -> Error {
-        Error { kind, code, message: message.into(), position: Position::default(), source: None }
-    }
-
-    /// Wrong configuration.
-    pub fn config(code: &'static str, message: impl Into<String>) -> Error {
-        Error::new(Kind::Config, code, message)
-    }
-
-    /// Missing or damaged input.
-    pub fn input(code: &'static str, message: impl Into<String>) -> Error {
-        Error::new(Kind::Input, code, message)
+    /// An error without a position.
+    pub fn new(code: ErrorCode, message: impl Into<String>) -> Error {
+        let position = Position::default();
+        Error { kind: code.kind(), code, message: message.into(), position, source: None }
     }
 
     /// A file that cannot be written.
-    pub fn output(code: &'static str, path: &std::path::Path, source: io::Error) -> Error {
+    pub fn output(code: ErrorCode, path: &std::path::Path, source: io::Error) -> Error {
         let message = format!("{}: {}", path.display(), plain(&source));
-        Error { source: Some(Box::new(source)), ..Error::new(Kind::Output, code, message) }
+        Error { source: Some(Box::new(source)), ..Error::new(code, message) }
     }
 
     /// A file of the output that cannot be written; a full disk has a code of its own.
     pub fn unwritable(path: &std::path::Path, source: io::Error) -> Error {
         if source.kind() == io::ErrorKind::StorageFull {
-            let mut full = Error::output("output.disk_full", path, source);
+            let mut full = Error::output(ErrorCode::OutputDiskFull, path, source);
             full.message.push_str("; what was live still is: free some room and run again");
             return full;
         }
-        Error::output("output.unwritable", path, source)
+        Error::output(ErrorCode::OutputUnwritable, path, source)
     }
 
     /// A thread of the core ended although its work was not complete.
     pub fn thread() -> Error {
-        Error::new(Kind::Output, "internal.thread", "a thread ended early")
+        Error::new(ErrorCode::InternalThread, "a thread ended early")
     }
 
     /// The run was cancelled.
     pub fn cancelled() -> Error {
-        Error::new(
-            Kind::Cancelled,
-            "cancelled",
-            "stopped before it was done; nothing was published",
-        )
+        Error::new(ErrorCode::Cancelled, "stopped before it was done; nothing was published")
     }
 
     /// Sets the input, unless it is set.

@@ -18,11 +18,14 @@ pub mod error;
 pub mod flow;
 pub mod inspect;
 mod quiet;
+#[cfg(test)]
+#[path = "../../tests/rust/common/random.rs"]
+mod random;
 pub mod simd;
 pub mod sitemap;
 pub mod thread;
 
-pub use error::{Error, Kind, Position, Result};
+pub use error::{Error, ErrorCode, Kind, Position, Result};
 
 /// Whether the checks of rows and of what is written are compiled out, to measure what they cost:
 /// by `benches/checks.py`, and never in what is installed.

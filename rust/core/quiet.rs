@@ -1,4 +1,4 @@
-//! Panics that are caught and told as errors print nothing.
+//! Panics that become errors print nothing.
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};

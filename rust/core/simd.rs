@@ -1,11 +1,22 @@
-//! Finds bytes of a set of ASCII characters, and what parts CSV, 32 at a time where the CPU can.
+//! Finds characters of an ASCII set and the structural characters of CSV, 32 bytes at a time if the
+//! CPU has AVX2.
 //!
-//! This is the only module of the crate with `unsafe`: the loads and the calls
-//! that AVX2 needs, and the prefetch. Every set of ASCII characters is exactly representable: a
-//! table of 16 bytes is looked up by a byte's low nibble and says in bit `h`
-//! whether the character with the high nibble `h` belongs to the set.
+//! # For maintainers
+//!
+//! **The table.** A set is a table of 16 bytes, indexed by the low nibble of a byte. Bit `h` of the
+//! table's byte is set if the character with the high nibble `h` belongs to the set. Every set of
+//! ASCII characters is representable.
+//!
+//! **What must stay true.** Each AVX2 function has a plain twin with the same result, which also runs
+//! on other CPUs. Loads never leave the slice: the last block overlaps the one before it. The
+//! `target_feature` functions are called only after `is_x86_feature_detected`. The `unsafe` code of the
+//! crate is here and in the import of Arrow's C interface (`build/read/stream.rs`, `import.rs`).
+//!
+//! **Which tests fail.** The tests below try every byte value at every position and every length
+//! around the block sizes. `scripts/sanitize` runs them under the address sanitizer, which
+//! finds loads outside of the slice.
 
-#![allow(unsafe_code)] // the loads and calls of AVX2 and the prefetch, nothing else
+#![allow(unsafe_code)] // the loads and calls of AVX2, and the prefetch
 
 /// A set of ASCII characters. Bytes from 0x80 on never belong to it.
 #[derive(Clone, Copy, Debug)]
@@ -35,13 +46,13 @@ impl AsciiSet {
         byte < 0x80 && (self.low[(byte & 15) as usize] >> (byte >> 4)) & 1 != 0
     }
 
-    /// Where the first byte of the set stands.
+    /// The offset of the first byte that belongs to the set.
     #[inline]
     pub fn first_in(&self, bytes: &[u8]) -> Option<usize> {
         self.find::<true>(bytes)
     }
 
-    /// Where the first byte stands that is not of the set.
+    /// The offset of the first byte that does not belong to the set.
     #[inline]
     pub fn first_not_in(&self, bytes: &[u8]) -> Option<usize> {
         self.find::<false>(bytes)
@@ -51,7 +62,7 @@ impl AsciiSet {
     fn find<const MEMBER: bool>(&self, bytes: &[u8]) -> Option<usize> {
         #[cfg(target_arch = "x86_64")]
         if std::arch::is_x86_feature_detected!("avx2") {
-            // SAFETY: the line above saw that this CPU has AVX2.
+            // SAFETY: the line above has checked that this CPU has AVX2.
             return unsafe { avx2::find::<MEMBER>(&self.low, bytes) };
         }
         self.find_scalar::<MEMBER>(bytes)
@@ -63,29 +74,29 @@ impl AsciiSet {
     }
 }
 
-/// Asks for a cache line before it is needed; where the CPU has no word for that, nothing happens.
+/// Prefetches a cache line, on CPUs that can.
 #[inline]
 pub fn prefetch<T>(line: &T) {
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        // SAFETY: it reads nothing, and SSE is part of x86-64.
+        // SAFETY: a prefetch reads nothing, and SSE is part of x86-64.
         unsafe { _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(line).cast()) };
     }
     #[cfg(not(target_arch = "x86_64"))]
     let _ = line;
 }
 
-/// What a text has besides what parts CSV; to see it there costs next to nothing.
+/// Properties of a text, which the same pass over it finds at almost no cost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Text {
-    /// Only ASCII.
+    /// All bytes are ASCII.
     pub ascii: bool,
-    /// A NUL.
+    /// There is a NUL.
     pub nul: bool,
 }
 
-/// For each 64 bytes of `text` a word whose bits mark `delimiter`, `"`, LF and CR.
+/// Computes a word for each 64 bytes of `text`, whose bits mark `delimiter`, `"`, LF and CR.
 pub fn csv_masks(text: &[u8], delimiter: u8, masks: &mut Vec<u64>) -> Text {
     masks.clear();
     masks.reserve(text.len() / 64 + 1);
@@ -94,7 +105,7 @@ pub fn csv_masks(text: &[u8], delimiter: u8, masks: &mut Vec<u64>) -> Text {
     #[cfg(target_arch = "x86_64")]
     if std::arch::is_x86_feature_detected!("avx2") {
         done = text.len() / 64 * 64;
-        // SAFETY: the line above saw that this CPU has AVX2.
+        // SAFETY: the line above has checked that this CPU has AVX2.
         seen = unsafe { avx2::csv_masks(&text[..done], delimiter, masks) };
     }
     let rest = &text[done..];
@@ -118,7 +129,7 @@ mod avx2 {
     /// By high nibble: the bit that stands for it; 0 from 0x8 on.
     const HIGH: [u8; 16] = [1, 2, 4, 8, 16, 32, 64, 128, 0, 0, 0, 0, 0, 0, 0, 0];
 
-    /// [`AsciiSet::first_in`] or [`AsciiSet::first_not_in`]. The caller has seen that AVX2 is there.
+    /// [`AsciiSet::first_in`] or [`AsciiSet::first_not_in`]. The caller has checked for AVX2.
     #[target_feature(enable = "avx2")]
     pub fn find<const MEMBER: bool>(low: &[u8; 16], bytes: &[u8]) -> Option<usize> {
         let len = bytes.len();
@@ -274,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn csv_masks_mark_what_parts_csv() {
+    fn csv_masks_mark_the_structural_characters() {
         let text: Vec<u8> =
             (0..1000u32).map(|i| b",\"\n\r;ab\xffz"[(i * i % 31 % 9) as usize]).collect();
         for delimiter in [b',', b';', b'a'] {

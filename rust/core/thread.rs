@@ -1,19 +1,19 @@
 //! The one place where the core starts threads, and the boundary that no panic crosses.
 //!
-//! A thread has a name. Where the system refuses to start it, that is an [`Error`]. A panic in it is
-//! caught, prints nothing, and becomes an [`Error`] too. All that the thread owned is dropped before
-//! that error is told, so its channels are closed.
+//! A thread has a name. If the system refuses to start it, that is an [`Error`]. A panic in it is
+//! caught, prints nothing, and becomes an [`Error`] as well. Everything that the thread owned is
+//! dropped before the error is reported, so its channels are closed by then.
 //!
 //! With the cargo feature `inject` each thread can be made to panic, see [`inject`]. The test
-//! `tests/rust/panics.rs` does so for every thread and fails where one is started elsewhere.
+//! `tests/rust/panics.rs` does so for every thread, and fails if a thread is started elsewhere.
 
 use std::io;
 use std::thread::{Builder, JoinHandle, Scope, ScopedJoinHandle};
 
-use crate::error::{Error, Kind, Result, plain};
+use crate::error::{Error, ErrorCode, Result, plain};
 use crate::quiet::caught;
 
-/// Starts a thread that lives on its own. `failed` gets the error that a panic in it becomes.
+/// Starts a thread that belongs to no scope. `failed` receives the error of a panic in it.
 ///
 /// # Errors
 /// `system.threads` if the system starts no more threads.
@@ -25,8 +25,7 @@ pub fn start<T: Send + 'static>(
     Builder::new().name(label(name)).spawn(boundary(name, work, failed)).map_err(refused)
 }
 
-/// Starts a thread that ends before `scope` does. `failed` gets the error that a panic in it
-/// becomes.
+/// Starts a thread that ends before `scope` does. `failed` receives the error of a panic in it.
 ///
 /// # Errors
 /// `system.threads` if the system starts no more threads.
@@ -40,7 +39,7 @@ pub fn start_scoped<'scope, T: Send + 'scope>(
     Builder::new().name(label(name)).spawn_scoped(scope, boundary).map_err(refused)
 }
 
-/// Runs code on the calling thread; a panic in it is an error.
+/// Runs code in the calling thread, and returns a panic as an error.
 ///
 /// # Errors
 /// `internal.panic`
@@ -53,7 +52,7 @@ pub fn guard<T>(name: &'static str, work: impl FnOnce() -> T) -> Result<T> {
         let message = format!(
             "the thread {name:?} failed: {panic}; this is a defect of urlset, please report it"
         );
-        Error::new(Kind::Output, "internal.panic", message)
+        Error::new(ErrorCode::InternalPanic, message)
     })
 }
 
@@ -65,14 +64,14 @@ fn boundary<T>(
     move || match guard(name, work) {
         Ok(result) => Some(result),
         Err(error) => {
-            // whoever is told may be gone, or fail as well: there is nobody else to tell
+            // the receiver of the error may have ended, or panic itself: nothing is left to do
             let _ = caught(|| failed(error));
             None
         }
     }
 }
 
-/// The name that the system shows, of at most 15 bytes.
+/// The name that the system shows, which is limited to 15 bytes.
 fn label(name: &str) -> String {
     format!("urlset-{name}").chars().take(15).collect()
 }
@@ -83,12 +82,11 @@ fn refused(error: io::Error) -> Error {
          container), or use fewer threads (--threads)",
         plain(&error)
     );
-    Error::new(Kind::Output, "system.threads", message).caused_by(error)
+    Error::new(ErrorCode::SystemThreads, message).caused_by(error)
 }
 
-/// Panics if `point` is the one that is armed: by the environment variable `URLSET_PANIC`, as
-/// `POINT` or `POINT@3` for the third time that a thread comes by. Without the feature `inject`
-/// it does nothing.
+/// Panics if `point` is armed by the environment variable `URLSET_PANIC`: `POINT`, or `POINT@3` for
+/// the third time that a thread passes it. Without the feature `inject` it does nothing.
 #[inline]
 pub fn inject(point: &str) {
     #[cfg(feature = "inject")]
@@ -114,7 +112,7 @@ pub mod armed {
         *ARMED.lock().unwrap_or_else(PoisonError::into_inner) = Some(read(text));
     }
 
-    /// Disarms; tells whether a thread had panicked.
+    /// Disarms, and returns whether a thread has panicked.
     pub fn disarm() -> bool {
         let armed = ARMED.lock().unwrap_or_else(PoisonError::into_inner).take();
         armed.is_none_or(|(_, left)| left == 0)
@@ -140,29 +138,29 @@ mod tests {
     use std::sync::mpsc::channel;
 
     #[test]
-    fn a_panic_is_told_after_all_was_dropped() {
+    fn a_panic_is_reported_after_everything_was_dropped() {
         let (held, closed) = channel::<()>();
-        let (tell, told) = channel();
+        let (report, reported) = channel();
         let work = move || {
             let _held = held;
             panic!("two\nlines {}", 1);
         };
-        let thread = start("test", work, move |error| tell.send(error).unwrap()).unwrap();
-        let error = told.recv().unwrap();
+        let thread = start("test", work, move |error| report.send(error).unwrap()).unwrap();
+        let error = reported.recv().unwrap();
         assert!(closed.try_recv().is_err());
-        assert_eq!((error.kind, error.code), (Kind::Output, "internal.panic"));
+        assert_eq!(error.code, ErrorCode::InternalPanic);
         assert!(error.message.contains("\"test\" failed: two lines 1 at rust/core/thread.rs:"));
         assert_eq!(thread.join().unwrap(), None::<()>);
     }
 
     #[test]
     fn a_scope_is_not_unwound() {
-        let (tell, told) = channel();
+        let (report, reported) = channel();
         std::thread::scope(|scope| {
-            let failed = move |error: Error| tell.send(error.code).unwrap();
+            let failed = move |error: Error| report.send(error.code.name()).unwrap();
             start_scoped(scope, "test", || panic!("no"), failed).unwrap().join().unwrap()
         })
         .unwrap_or(());
-        assert_eq!(told.recv(), Ok("internal.panic"));
+        assert_eq!(reported.recv(), Ok("internal.panic"));
     }
 }

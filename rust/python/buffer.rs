@@ -1,5 +1,5 @@
-//! ISA-L by way of the Python wheel `isal`: a stream a shard, a call a block, with the GIL released
-//! inside.
+//! ISA-L by the Python wheel `isal`: one stream for each shard and one call for each block, which
+//! releases the GIL.
 
 use std::ffi::c_int;
 
@@ -8,17 +8,18 @@ use pyo3::ffi;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
-use urlset_core::build::write::gzip::{Blocks, Encoder, Output};
+use urlset_core::build::write::gzip::{Encoder, FixedBlocks, Output};
+use urlset_core::error::ErrorCode;
 use urlset_core::flow::shard::Piece;
-use urlset_core::{Error, Kind, Result};
+use urlset_core::{Error, Result};
 
-/// The bytes of a piece, lent to Python. To hand over a copy would hold the GIL for longer than
-/// the call itself does, which 12 threads would feel.
+/// The bytes of a piece as a Python buffer. Copying them would hold the GIL for longer than the call
+/// itself does, which limits builds with 12 threads.
 #[pyclass(frozen)]
-struct Lent(Piece);
+struct PieceBuffer(Piece);
 
 #[pymethods]
-impl Lent {
+impl PieceBuffer {
     unsafe fn __getbuffer__(
         slf: PyRef<'_, Self>,
         view: *mut ffi::Py_buffer,
@@ -27,8 +28,8 @@ impl Lent {
         let bytes = slf.0.as_bytes();
         let length = ffi::Py_ssize_t::try_from(bytes.len())
             .map_err(|_| PyBufferError::new_err("too large"))?;
-        // SAFETY: the view is the caller's to be filled. It keeps a reference to this object, whose
-        // piece is never changed, and so the bytes in place (readonly = 1).
+        // SAFETY: the caller passes a view to fill. The view keeps a reference to this object, whose
+        // piece never changes, so the bytes stay valid (readonly = 1).
         let failed = unsafe {
             ffi::PyBuffer_FillInfo(
                 view,
@@ -43,13 +44,13 @@ impl Lent {
     }
 }
 
-/// Compresses with the objects that a callable makes: `compress(buffer)` and `flush()` of zlib.
+/// Compresses with the streams that a callable returns: `compress(buffer)` and `flush()` as in zlib.
 pub struct Isal {
     stream: Py<PyAny>,
 }
 
 impl Isal {
-    /// With a callable that begins a gzip file.
+    /// An encoder with a callable that begins a gzip file.
     pub fn new(stream: Py<PyAny>) -> Isal {
         Isal { stream }
     }
@@ -61,12 +62,11 @@ impl Encoder for Isal {
         pieces: &mut dyn Iterator<Item = Piece>,
         output: &mut Output<'_>,
     ) -> Result<()> {
-        let failed =
-            |e: PyErr| Error::new(Kind::Output, "internal.gzip", format!("ISA-L failed: {e}"));
+        let failed = |e: PyErr| Error::new(ErrorCode::InternalGzip, format!("ISA-L failed: {e}"));
         let stream = Python::attach(|py| self.stream.call0(py)).map_err(failed)?;
-        for piece in Blocks::new(pieces) {
+        for piece in FixedBlocks::new(pieces) {
             let packed = Python::attach(|py| {
-                let piece = Bound::new(py, Lent(piece))?;
+                let piece = Bound::new(py, PieceBuffer(piece))?;
                 let packed = stream.bind(py).call_method1(intern!(py, "compress"), (piece,))?;
                 packed.extract::<PyBackedBytes>().map_err(PyErr::from)
             });

@@ -33,7 +33,7 @@ fn build(py: Python<'_>, error: &Error) -> PyResult<PyErr> {
     };
     let Position { input, row, column } = &error.position;
     let attributes = PyDict::new(py);
-    attributes.set_item("code", error.code)?;
+    attributes.set_item("code", error.code.name())?;
     attributes.set_item("input", input)?;
     attributes.set_item("row", row)?;
     attributes.set_item("column", column)?;

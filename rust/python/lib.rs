@@ -3,6 +3,7 @@
 
 mod buffer;
 mod error;
+mod extension;
 mod index;
 mod run;
 mod stream;
@@ -17,8 +18,12 @@ mod _core {
 
     #[pymodule_export]
     use super::run::{
-        Progress, Seen, address, build, choose, count_rejects, digest, look, preview, recognise,
+        Progress, Seen, address, build, choose, column_names, count_rejects, digest,
+        exceeds_rejects, is_prose, limits, look, preview, recognise,
     };
+
+    #[pymodule_export]
+    use super::extension::{Extension, ExtensionOption, extensions};
 
     #[pymodule_export]
     use super::index::{Child, Finding, Listing, peek, read_index};
@@ -35,6 +40,8 @@ mod _core {
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         let unchecked = if urlset_core::UNCHECKED { "+unchecked" } else { "" };
+        module.add("MAX_URLS", urlset_core::config::MAX_URLS)?;
+        module.add("MAX_BYTES", urlset_core::config::MAX_BYTES)?;
         module.add("__version__", format!("{}{unchecked}", env!("CARGO_PKG_VERSION")))
     }
 }

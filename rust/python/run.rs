@@ -13,25 +13,26 @@ use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 use urlset_core::Error;
 use urlset_core::build::pipeline;
-use urlset_core::build::read::Source;
+use urlset_core::build::pipeline::{AnySource, Run};
 use urlset_core::build::read::csv::{Csv, CsvOptions};
-use urlset_core::build::read::decode::Begun;
+use urlset_core::build::read::decode::OpenFile;
+use urlset_core::build::read::detect::{self, FileFormat, detect};
 use urlset_core::build::read::ipc::Ipc;
-use urlset_core::build::read::kind;
-use urlset_core::build::read::kind::Kind;
 use urlset_core::build::read::parquet::{Parquet, ParquetOptions};
-use urlset_core::build::read::stream::Stream;
+use urlset_core::build::read::stream::{ArrowStream, Gap};
 use urlset_core::build::render::loc::absolute;
-use urlset_core::build::write::dir::Dir;
+use urlset_core::build::render::plan;
+use urlset_core::build::write::folder::Folder;
 use urlset_core::build::write::gzip::{Encoder, Libdeflate};
-use urlset_core::config::Config;
+use urlset_core::build::write::writer::Destination;
+use urlset_core::config::{Config, LIMITS};
 use urlset_core::flow::cell::{ColumnKind, Columns};
 use urlset_core::thread::start;
 
 use crate::buffer::Isal;
 use crate::error::{exception, run_exception};
 
-/// How far a build has come.
+/// The progress of a build.
 #[pyclass(frozen, module = "urlset._core")]
 #[derive(Default)]
 pub struct Progress(Arc<pipeline::Progress>);
@@ -68,7 +69,7 @@ impl Progress {
     }
 }
 
-/// Which URLs the sets of one build have had so far, where duplicates count.
+/// The URLs of the sets of one build so far, for `--duplicates`.
 #[pyclass(frozen, module = "urlset._core")]
 #[derive(Default)]
 pub struct Seen(Arc<urlset_core::build::duplicates::seen::Seen>);
@@ -87,7 +88,7 @@ fn config(py: Python<'_>, json: &str) -> PyResult<Config> {
 
 fn csv(config: &Config, path: &str, lines: bool) -> Csv {
     let options = CsvOptions {
-        delimiter: config.delimiter.and_then(|c| u8::try_from(c).ok()),
+        delimiter: config.delimiter_byte(),
         encoding: config.encoding.clone(),
         max_cell: config.max_cell,
         block: config.batch_bytes,
@@ -97,54 +98,71 @@ fn csv(config: &Config, path: &str, lines: bool) -> Csv {
 }
 
 /// The C stream that an object exports by `__arrow_c_stream__`.
-fn stream(object: &Bound<'_, PyAny>, name: &str, rows: usize) -> PyResult<Stream> {
+fn stream(object: &Bound<'_, PyAny>, name: &str, rows: usize) -> PyResult<ArrowStream> {
     let capsule = object.call_method0("__arrow_c_stream__")?;
     let capsule = capsule.cast::<PyCapsule>()?;
     let pointer = capsule.pointer_checked(Some(c"arrow_array_stream"))?;
-    // SAFETY: a capsule of this name holds an ArrowArrayStream (Arrow PyCapsule interface), and
-    // taking it over, which marks it as released, is what a consumer is to do.
+    // SAFETY: a capsule with this name contains an ArrowArrayStream (Arrow PyCapsule interface). A
+    // consumer takes ownership of it, which marks it as released.
     let stream =
         unsafe { arrow_array::ffi_stream::FFI_ArrowArrayStream::from_raw(pointer.as_ptr().cast()) };
-    Stream::new(name, stream, rows).map_err(|e| exception(object.py(), &e))
+    ArrowStream::new(name, stream, rows).map_err(|e| exception(object.py(), &e))
 }
 
-/// A file that Python has opened, by its descriptor, and what it has read of it.
-fn begun(object: &Bound<'_, PyAny>) -> PyResult<Begun> {
+/// A file that Python has opened, by its descriptor, and the bytes that Python has read.
+fn open_file(object: &Bound<'_, PyAny>) -> PyResult<OpenFile> {
     let (descriptor, head): (i32, Vec<u8>) = object.extract()?;
-    // SAFETY: the caller keeps the descriptor open for the time of the call; here it is duplicated
-    // at once, and the duplicate is ours alone.
+    // SAFETY: the caller keeps the descriptor open during the call. It is duplicated at once, and
+    // only this function owns the duplicate.
     let file = unsafe { BorrowedFd::borrow_raw(descriptor) }.try_clone_to_owned()?;
-    Ok(Begun { file: file.into(), head })
+    Ok(OpenFile { file: file.into(), head })
 }
 
-/// The name of an input, its format, the object whose stream it is or the file that is open, and
-/// where a stream lacks rows.
-type Input<'py> = (String, String, Option<Bound<'py, PyAny>>, Vec<(u64, u64)>);
+/// An input: a tuple in Python.
+#[derive(FromPyObject)]
+pub struct Input<'py>(
+    /// The name in errors and in the reject file.
+    String,
+    /// `csv`, `lines`, `parquet`, `ipc`, `arrow`.
+    String,
+    /// The object that exports a stream, or the file that is open.
+    Option<Bound<'py, PyAny>>,
+    /// The rows that the filters leave out of a stream: before which row, and how many.
+    Vec<(u64, u64)>,
+);
 
-/// A file, or the stream of an object.
-fn source(config: &Config, (name, format, object, gaps): Input<'_>) -> PyResult<Box<dyn Source>> {
-    let rows = config.batch_bytes.div_ceil(256);
+/// Rows of Arrow of a batch that is rendered at once, by the bytes of a batch of CSV.
+fn batch_rows(config: &Config) -> usize {
+    config.batch_bytes.div_ceil(256)
+}
+
+/// A file, or the stream of an object. Batches of Arrow have up to `rows` rows.
+fn source(config: &Config, input: Input<'_>, rows: usize) -> PyResult<Box<dyn AnySource>> {
+    let Input(name, format, object, gaps) = input;
     Ok(match (&format[..], object) {
         ("csv" | "lines", object) => {
             let csv = csv(config, &name, format == "lines");
             match object {
                 None => Box::new(csv),
-                Some(object) => Box::new(csv.begun(begun(&object)?)),
+                Some(object) => Box::new(csv.with_file(open_file(&object)?)),
             }
         }
         ("parquet", object) => {
             let filters = config.filters.clone();
-            // a row costs its workers some five times what it costs to decode
+            // rendering a row takes about five times as long as decoding it
             let threads = (config.workers() / 5).max(1);
             let parquet = Parquet::new(name, ParquetOptions { rows, threads, filters });
             match object {
                 None => Box::new(parquet),
-                Some(object) => Box::new(parquet.begun(begun(&object)?.file)),
+                Some(object) => Box::new(parquet.with_file(open_file(&object)?.file)),
             }
         }
         ("ipc", None) => Box::new(Ipc::new(name, rows)),
-        ("ipc", Some(object)) => Box::new(Ipc::new(name, rows).begun(begun(&object)?)),
-        ("arrow", Some(object)) => Box::new(stream(&object, &name, rows)?.with_gaps(gaps)),
+        ("ipc", Some(object)) => Box::new(Ipc::new(name, rows).with_file(open_file(&object)?)),
+        ("arrow", Some(object)) => {
+            let gaps = gaps.into_iter().map(|(before, rows)| Gap { before, rows });
+            Box::new(stream(&object, &name, rows)?.with_gaps(gaps))
+        }
         _ => {
             let message = "format is csv, lines, parquet, ipc, or arrow with an object";
             return Err(PyValueError::new_err(message));
@@ -152,17 +170,18 @@ fn source(config: &Config, (name, format, object, gaps): Input<'_>) -> PyResult<
     })
 }
 
-/// Does in a thread what may wait for a source, so that a signal can end the wait; the thread ends
-/// when the source lets it.
-fn watched<T: Send + 'static>(
+/// Runs code in a thread, so that a signal can end the wait for a source. The thread ends when the
+/// source returns.
+fn interruptible<T: Send + 'static>(
     py: Python<'_>,
     work: impl FnOnce() -> urlset_core::error::Result<T> + Send + 'static,
 ) -> PyResult<T> {
     let (done_tx, done_rx) = bounded(1);
-    let told = done_tx.clone();
-    // nobody waits any more where a signal came
+    let failure = done_tx.clone();
+    // after a signal the receiver has ended
     let work = move || drop(done_tx.send(work()));
-    start("look", work, move |error| drop(told.send(Err(error)))).map_err(|e| exception(py, &e))?;
+    start("look", work, move |error| drop(failure.send(Err(error))))
+        .map_err(|e| exception(py, &e))?;
     loop {
         match py.detach(|| done_rx.recv_timeout(Duration::from_millis(50))) {
             Ok(result) => return result.map_err(|e| exception(py, &e)),
@@ -197,8 +216,10 @@ pub fn build(
     tick: Option<Bound<'_, PyAny>>,
 ) -> PyResult<String> {
     let config = config(py, config_json)?;
-    let sources =
-        sources.into_iter().map(|input| source(&config, input)).collect::<PyResult<Vec<_>>>()?;
+    let sources = sources
+        .into_iter()
+        .map(|input| source(&config, input, batch_rows(&config)))
+        .collect::<PyResult<Vec<_>>>()?;
     let encoder: Option<Box<dyn Encoder>> = match encoder {
         None => None,
         Some(object) => Some(if let Ok(level) = object.extract::<i32>() {
@@ -212,19 +233,19 @@ pub fn build(
     let live = serde_json::from_str(live).map_err(|e| PyValueError::new_err(e.to_string()))?;
     let progress = progress.0.clone();
     let seen = seen.0.clone();
-    let (name, text) = (config.name.clone(), config.output == urlset_core::config::Output::Text);
-
     let (done_tx, done_rx) = bounded(1);
-    let told = done_tx.clone();
-    let watched = progress.clone();
+    let failure = done_tx.clone();
+    let stopped = progress.clone();
     let work = move || {
-        let sink = Dir::new(folder, name, text, encoder.as_deref(), live);
-        let result = pipeline::run(&config, sources, &sink, rejects, &progress, &seen);
+        let sink = Folder::new(folder);
+        let destination = Destination { sink: &sink, encoder: encoder.as_deref(), live };
+        let run = Run { sources, destination, rejects, progress, seen: &seen };
+        let result = pipeline::run(&config, run);
         drop(sink);
         // the receiver leaves only after this
         let _ = done_tx.send(result);
     };
-    let failed = move |error: Error| drop(told.send(Err(error.into()))); // likewise
+    let failed = move |error: Error| drop(failure.send(Err(error.into()))); // likewise
     urlset_core::thread::start("build", work, failed).map_err(|e| exception(py, &e))?;
     let mut interrupted = None;
     let result = loop {
@@ -236,12 +257,12 @@ pub fn build(
         if interrupted.is_some() {
             continue;
         }
-        let told = py.check_signals().and_then(|()| match &tick {
+        let interrupt = py.check_signals().and_then(|()| match &tick {
             Some(tick) => tick.call0().map(drop),
             None => Ok(()),
         });
-        if let Err(error) = told {
-            watched.stop.store(true, Ordering::Relaxed);
+        if let Err(error) = interrupt {
+            stopped.stop.store(true, Ordering::Relaxed);
             interrupted = Some(error);
         }
     };
@@ -279,7 +300,10 @@ pub fn choose(
     Ok((needed, chosen))
 }
 
-/// As JSON what the first rows of an input become: columns, mapping, urls, rejects.
+/// Rows of Arrow in a preview.
+const PREVIEW_ROWS: usize = 1_000;
+
+/// Renders the first rows of an input. Returns JSON: columns, mapping, urls, rejects.
 #[pyfunction]
 pub fn preview(
     py: Python<'_>,
@@ -290,8 +314,9 @@ pub fn preview(
     most: usize,
 ) -> PyResult<String> {
     let config = config(py, config_json)?;
-    let source = source(&config, (name, format, object, Vec::new()))?;
-    let preview = watched(py, move || pipeline::preview(&config, source, most))?;
+    let input = Input(name, format, object, Vec::new());
+    let source = source(&config, input, PREVIEW_ROWS)?;
+    let preview = interruptible(py, move || pipeline::preview(&config, source, most))?;
     serde_json::to_string(&preview).map_err(|e| PyValueError::new_err(e.to_string()))
 }
 
@@ -300,7 +325,7 @@ pub fn preview(
 pub fn address(py: Python<'_>, url: &str) -> PyResult<String> {
     absolute(url).map_err(|fault| {
         let message = format!("{url:?}: {}", fault.message());
-        exception(py, &Error::config("config.url", message))
+        exception(py, &Error::new(urlset_core::error::ErrorCode::ConfigUrl, message))
     })
 }
 
@@ -320,8 +345,10 @@ pub fn look(
     format: String,
     begun: Option<Bound<'_, PyAny>>,
 ) -> PyResult<Vec<String>> {
-    let mut source = source(&config(py, config_json)?, (path, format, begun, Vec::new()))?;
-    Ok(watched(py, move || source.open())?.names)
+    let config = config(py, config_json)?;
+    let input = Input(path, format, begun, Vec::new());
+    let mut source = source(&config, input, batch_rows(&config))?;
+    Ok(interruptible(py, move || source.open())?.names)
 }
 
 /// What a file is whose first bytes these are: csv, lines, parquet, arrow or jsonl.
@@ -332,14 +359,43 @@ pub fn recognise(
     whole: bool,
     encoding: Option<&str>,
 ) -> PyResult<&'static str> {
-    let kind = kind::recognise(head, whole, encoding).map_err(|e| exception(py, &e))?;
-    Ok(match kind {
-        Kind::Csv => "csv",
-        Kind::Lines => "lines",
-        Kind::Parquet => "parquet",
-        Kind::Arrow => "arrow",
-        Kind::Jsonl => "jsonl",
+    let format = detect(head, whole, encoding).map_err(|e| exception(py, &e))?;
+    Ok(match format {
+        FileFormat::Csv => "csv",
+        FileFormat::Lines => "lines",
+        FileFormat::Parquet => "parquet",
+        FileFormat::Arrow => "arrow",
+        FileFormat::Jsonl => "jsonl",
     })
+}
+
+/// Whether a file with these first bytes contains text that is neither a list of URLs nor a table.
+#[pyfunction]
+pub fn is_prose(head: &[u8], whole: bool, encoding: Option<&str>) -> bool {
+    detect::is_prose(head, whole, encoding)
+}
+
+/// The smallest and the largest value of each option with a limit.
+#[pyfunction]
+pub fn limits() -> BTreeMap<&'static str, (u64, u64)> {
+    LIMITS.into_iter().map(|(name, range)| (name, (*range.start(), *range.end()))).collect()
+}
+
+/// For `loc` and `lastmod` the names of columns that they are taken from by default, best first.
+#[pyfunction]
+pub fn column_names() -> BTreeMap<&'static str, Vec<&'static str>> {
+    BTreeMap::from([("loc", plan::LOC.to_vec()), ("lastmod", plan::LASTMOD.to_vec())])
+}
+
+/// Whether `rejected` of `rows` rows are more than the `max_rejects` of a configuration.
+#[pyfunction]
+pub fn exceeds_rejects(
+    py: Python<'_>,
+    config_json: &str,
+    rejected: u64,
+    rows: u64,
+) -> PyResult<bool> {
+    Ok(config(py, config_json)?.max_rejects.is_exceeded(rejected, rows))
 }
 
 /// How many complete rows of each code a reject file has.

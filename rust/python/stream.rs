@@ -13,7 +13,8 @@ use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyCapsule};
 use urlset_core::Error;
-use urlset_core::inspect::diff::{Counts, Options as DiffOptions, Shard};
+use urlset_core::error::ErrorCode;
+use urlset_core::inspect::diff::{Counts, Options as DiffOptions, SetFile};
 use urlset_core::inspect::parquet::{self, Failure};
 use urlset_core::inspect::read::{BatchStream, read};
 use urlset_core::inspect::workers::POLL_INTERVAL;
@@ -84,7 +85,7 @@ impl Run {
 
 /// The files may be deleted already.
 fn closed() -> Error {
-    Error::input("read.closed", "the rows were closed before they were read; read first")
+    Error::new(ErrorCode::ReadClosed, "the rows were closed before they were read; read first")
 }
 
 /// A reading behind a C stream. Dropping it stops the threads.
@@ -269,9 +270,13 @@ pub fn diff_stream(
     let found = counts.clone();
     let start = move || {
         let shards = |files: &[File]| {
-            files.iter().cloned().map(|(path, name, digest)| Shard { path, name, digest }).collect()
+            files
+                .iter()
+                .cloned()
+                .map(|(path, name, digest)| SetFile { path, name, digest })
+                .collect()
         };
-        let options = DiffOptions { threads, memory, spill: None, lenient };
+        let options = DiffOptions { threads, memory, spill_folder: None, lenient };
         changes::stream(shards(&old), shards(&new), options, found.clone())
     };
     Stream::new(changes::schema(), counts, keep, start)

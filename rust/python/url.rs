@@ -1,8 +1,9 @@
 //! URLs: one rule for what a build writes, what is verified and what is announced.
 
 use pyo3::prelude::*;
-use urlset_core::inspect::check::url;
+use urlset_core::inspect::check::url::message;
 use urlset_core::sitemap::host;
+use urlset_core::sitemap::url::{self, Absolute};
 
 /// The parts of an absolute http or https URL.
 #[pyclass(frozen, get_all, module = "urlset._core")]
@@ -43,39 +44,25 @@ impl Url {
 /// The characters of path, query and fragment are not checked: see `url_fault`.
 #[pyfunction]
 pub fn split_url(text: &str) -> Option<Url> {
-    let parts = url::split(text.as_bytes())?;
+    let Absolute { scheme, authority, parts, .. } = url::split_absolute(text.as_bytes())?;
+    let https = url::is_https(scheme)?;
     let owned = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    let scheme = owned(parts.scheme).to_ascii_lowercase();
-    let default = match scheme.as_str() {
-        "https" => 443,
-        "http" => 80,
-        _ => return None,
-    };
-    if !host::is_written(parts.host) {
-        return None;
-    }
-    let port = host::port(std::str::from_utf8(parts.port.unwrap_or_default()).ok()?)?;
-    let rest = std::str::from_utf8(parts.rest).ok()?;
-    let (rest, fragment) = cut(rest, '#');
-    let (path, query) = cut(rest, '?');
+    host::is_written(authority.host).then_some(())?;
     Some(Url {
-        scheme,
-        userinfo: parts.userinfo.map(owned),
-        host: owned(parts.host).to_ascii_lowercase(),
-        port: port.filter(|&port| port != default),
-        path: path.to_owned(),
-        query: query.map(str::to_owned),
-        fragment: fragment.map(str::to_owned),
+        scheme: url::scheme(https).to_owned(),
+        userinfo: authority.userinfo.map(owned),
+        host: owned(authority.host).to_ascii_lowercase(),
+        port: authority.port()?.filter(|&port| port != url::default_port(https)),
+        path: owned(parts.path),
+        query: parts.query.map(owned),
+        fragment: parts.fragment.map(owned),
     })
-}
-
-fn cut(text: &str, mark: char) -> (&str, Option<&str>) {
-    text.split_once(mark).map_or((text, None), |(before, after)| (before, Some(after)))
 }
 
 /// The first fault of an absolute http or https URL as `verify` reports it, length aside; None for
 /// a legal one.
 #[pyfunction]
 pub fn url_fault(text: &str) -> Option<String> {
-    url::fault(text.as_bytes(), b"").map(|(_, message)| message)
+    let text = text.as_bytes();
+    url::written_fault(text, b"").map(|fault| message(fault, text))
 }

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use pyo3::prelude::*;
-use urlset_core::inspect::check::host::Hosts;
 use urlset_core::inspect::codes;
 use urlset_core::inspect::verify;
+use urlset_core::sitemap::hosts::{AllowedHosts, HostList};
 
 use crate::error::exception;
 use crate::index::{Child, Finding, form_name};
@@ -99,9 +99,9 @@ pub fn verify_files(
         .collect();
     let rules = rules.into_iter().map(|Rules { hosts, added, kept_duplicates }| {
         let hosts = match hosts {
-            None => Hosts::Same,
-            Some(list) if list.is_empty() => Hosts::Any,
-            Some(list) => Hosts::List(list),
+            None => AllowedHosts::Same,
+            Some(list) if list.is_empty() => AllowedHosts::Any,
+            Some(list) => AllowedHosts::List(HostList::lenient(&list)),
         };
         verify::Rules { hosts, added, kept_duplicates }
     });
@@ -112,7 +112,7 @@ pub fn verify_files(
         memory,
         duplicates,
         reciprocity,
-        most,
+        limit: most,
         rules: rules.collect(),
         ..default
     };
@@ -130,5 +130,5 @@ pub fn verify_files(
 /// All codes of findings: (code, severity, what to do).
 #[pyfunction]
 pub fn finding_codes() -> Vec<(&'static str, &'static str, &'static str)> {
-    codes::ALL.iter().map(|code| (code.name, code.severity.name(), code.help)).collect()
+    codes::all().iter().map(|code| (code.name, code.severity.name(), code.help)).collect()
 }

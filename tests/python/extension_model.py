@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
-from test_urls import model
+from url_model import model
 
 BLANKS = " \t\r\n"
 #: a value that makes no sense

@@ -235,7 +235,7 @@ def test_no_rows_as_values(out: Path) -> None:
 
     for values in (pa.chunked_array([["/a"]]), pl.Series(["/a"])):
         assert "not rows" in str(error_of(Passed(values), out))
-        with pytest.raises(ConfigError, match="gives no rows: pass"):
+        with pytest.raises(ConfigError, match="has no rows: pass"):
             package.build(values, site=SITE, out=out)
 
 

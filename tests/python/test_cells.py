@@ -240,6 +240,13 @@ def test_what_is_counted_of_urls(out: Path) -> None:
     report = build({"url": cells}, out)
     assert notes(report) == {"loc.entity": 4, "loc.fragment": 2, "loc.backslash": 2}
     assert all(len(warning.message) > 20 for warning in report.warnings)
+    # a placeholder inside of a URL is written percent-encoded, and counted
+    cells = [f"{SITE}/{{{{slug}}}}", "/p/${id}?a=1", f"{SITE}/%7B%7Bslug%7D%7D", "/{id}", "/$9"]
+    report = build({"url": cells, "i": ["/{{i}}.jpg", *cells[2:], None]}, out, image="i")
+    assert notes(report)["loc.placeholder"] == 3
+    assert [row["loc"].partition(SITE)[2] for row in read_set(out)] == [
+        "/%7B%7Bslug%7D%7D", "/p/$%7Bid%7D?a=1", "/%7B%7Bslug%7D%7D", "/%7Bid%7D", "/$9",
+    ]  # fmt: skip
     # rows that are not written are not counted
     report = build({"url": ["/1", "https://x.example/a#b", "/2#a"], "c": ["1", "1", "2"]}, out,
                    where=["c=1"])  # fmt: skip

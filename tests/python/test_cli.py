@@ -23,7 +23,8 @@ import tomli_w
 import urlset as package
 from conftest import SITE, read_set, urlset
 from urlset.cli.build import build as command
-from urlset.options import BuildOptions, Options
+from urlset.keywords import BuildKeywords
+from urlset.options import Options
 
 
 @pytest.fixture
@@ -243,9 +244,10 @@ def test_help(tmp_path: Path) -> None:
 def test_an_option_has_its_twins() -> None:
     """Every field is an option of the command line, a key of TOML, a keyword of Python."""
     names = {spec.name.rstrip("_") for spec in fields(Options)}
-    assert {p.name for p in command.params} - {"inputs", "config", "json_path", "quiet"} == names
+    params = {str(param.name).rstrip("_") for param in command.params}
+    assert params - {"inputs", "config", "json_path", "quiet"} == names
     keywords = set(inspect.signature(package.build).parameters)
-    given = {name.rstrip("_") for name in typing.get_type_hints(BuildOptions)}
+    given = {name.rstrip("_") for name in typing.get_type_hints(BuildKeywords)}
     assert given | {"site", "out"} == names
     assert {"source", "site", "out", "config", "on_progress", "options"} == keywords
 
@@ -310,12 +312,12 @@ def test_every_option_is_a_key_of_toml(catalog: Path, out: Path) -> None:
         ("gzip = 1", "gzip cannot be"),
         ("max_urls = true", "max_urls cannot be"),
         ("where = [1]", "where cannot be"),
-        ('level = "x"', "level: 'x' is none of"),
+        ('level = "x"', "level: 'x' is not one of"),
         ("input = 5", "input is a path"),
         ("set = 5", "[[set]]"),
         ("[set]\nname = 'x'", "[[set]]"),
         ("a = ", "urlset.toml"),
-        ("site = 'x'", "no address of a site"),
+        ("site = 'x'", "not the address of a site"),
         ("\x00", "urlset.toml"),
     ],
 )

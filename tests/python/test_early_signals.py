@@ -16,8 +16,8 @@ STATUS = {signal.SIGINT: 130, signal.SIGTERM: 143}
 #: as the console script does it; what comes before is the start of Python itself
 COMMAND = """
 import os
-from urlset.__main__ import heed_signals, main
-heed_signals()
+from urlset.__main__ import handle_early_signals, main
+handle_early_signals()
 os.write(1, b".")
 main()
 """

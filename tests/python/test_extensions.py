@@ -109,7 +109,7 @@ SEPARATOR = "|"
 #: what else a build tells; its own rules have tests of their own
 ELSEWHERE = {
     "priority.ignored", "loc.over_1024", "manifest.config", "loc.fragment", "loc.entity",
-    "loc.backslash", "loc.variant", "lastmod.same",
+    "loc.backslash", "loc.placeholder", "loc.variant", "lastmod.same",
 }  # fmt: skip
 
 CHARS = st.one_of(

@@ -45,7 +45,7 @@ print(json.dumps({"said": said, "seconds": seconds, "peak": peak}))
 def test_a_small_flood(name: str, tmp_path: Path) -> None:
     flood = hostile.FLOODS[name]
     path = tmp_path / f"sitemap{flood.suffix}"
-    flood.write(path, 8 << 20)
+    flood.write(path, 4 << 20)
     sound = tmp_path / "sound.xml"
     sound.write_text(hostile.HEAD + hostile.entry("") + "</urlset>")
     ended = hostile.run([sys.executable, "-c", ALL, path, sound], folder=tmp_path)

@@ -16,8 +16,7 @@ import pytest
 from conftest import SITE, urlset
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from urlset.build.init import init
-from urlset.options import Options
+from urlset.build.init import InitOptions, init
 
 
 def example(text: str, key: str) -> Any:
@@ -54,7 +53,7 @@ def test_any_column_name_gives_toml_that_parses(tmp_path: Path, name: str, value
     column = f"url {name}"
     pq.write_table(pa.table({column: [f"{SITE}/page-1"], "image 𝔘": [value]}), catalog)
     target = tmp_path / "urlset.toml"
-    text = init(str(catalog), target, Options(), force=True)
+    text = init(str(catalog), target, InitOptions(), force=True)
     assert tomllib.loads(target.read_text(encoding="utf-8"))["loc"] == column
     assert text == target.read_text(encoding="utf-8")
     built = urlset("build", "--config", target, "--out", tmp_path / "out") if "𝔘" in name else None
@@ -146,3 +145,11 @@ def test_the_form_of_the_input_is_kept(tmp_path: Path) -> None:
                    "--site", SITE, cwd=tmp_path)  # fmt: skip
     assert ended.status == 0, ended.err
     assert urlset("build", cwd=tmp_path).status == 0
+
+
+def test_a_file_that_cannot_be_written(tmp_path: Path) -> None:
+    """The environment failed, as for a build: exit status 3."""
+    catalog = write_csv(tmp_path / "c.csv", [{"url": f"{SITE}/page-1"}])
+    ended = urlset("init", catalog, "-o", tmp_path / "none" / "urlset.toml", cwd=tmp_path)
+    assert (ended.status, ended.out, ended.err.count("\n")) == (3, "", 1)
+    assert ended.err.endswith("No such file or directory [config.unwritable]\n")

@@ -420,6 +420,59 @@ def test_files_in_a_folder_that_are_no_data(tmp_path: Path, out: Path) -> None:
     assert ended.status == 0 and "README.md" in ended.out and "[input.skipped]" in ended.out
 
 
+PROSE = "Exported on Monday, by Anna.\nPrices are net, without tax.\nSee https://x.example.\n"
+
+
+@pytest.mark.parametrize("text", [PROSE, "nothing here\n", "first,\nsecond line\nthird; a\n"])
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("options", [{}, {"format": "csv"}, {"loc": "url"}])
+def test_a_text_in_a_folder_that_is_no_data(
+    tmp_path: Path, out: Path, text: str, packed: bool, options: dict[str, str]
+) -> None:
+    folder = tmp_path / "in"
+    folder.mkdir()
+    (folder / "a.csv").write_text(f"url\n{SITE}/1\n")
+    notes = folder / ("notes.txt.gz" if packed else "notes.txt")
+    notes.write_bytes(gzip.compress(text.encode()) if packed else text.encode())
+    report = package.build(folder, site=SITE, out=out, **options)
+    assert [entry["loc"] for entry in read_set(out)] == [f"{SITE}/1"]
+    [warning] = [w for w in report.warnings if w.code == "input.skipped"]
+    assert warning.count == 1 and notes.name in warning.message
+    # a file that the user names is an input
+    for source in (notes, [folder / "a.csv", notes], str(folder / "*")):
+        with pytest.raises(package.ConfigError) as caught:
+            package.build(source, site=SITE, out=out, **options)
+        assert caught.value.code == "column.missing"
+
+
+@pytest.mark.parametrize(
+    ("text", "urls", "code"),
+    [
+        (f"id\turl\n1\t{SITE}/2\n", 2, None),
+        (f"{SITE}/2\n{SITE}/3\n", None, "input.mixed"),
+        ("url\n/2\n/3\n", 3, None),
+        ("url\n", 1, None),
+        ("id\taddress\n1\tx\n2\ty\n", None, "column.missing"),
+        (f"address\n{SITE}/2\n", None, "column.missing"),
+        ("/2\n/3\n", None, "column.missing"),
+    ],
+)
+def test_a_text_in_a_folder_that_is_data(
+    tmp_path: Path, out: Path, text: str, urls: int | None, code: str | None
+) -> None:
+    folder = tmp_path / "in"
+    folder.mkdir()
+    (folder / "a.csv").write_text(f"url\n{SITE}/1\n")
+    (folder / "b.txt").write_text(text)
+    try:
+        report = package.build(folder, site=SITE, out=out)
+    except package.Error as error:
+        assert error.code == code
+    else:
+        assert (report.urls, code) == (urls, None)
+        assert not [w for w in report.warnings if w.code == "input.skipped"]
+
+
 def test_folders_without_endings_of_data(tmp_path: Path, out: Path) -> None:
     """What Hadoop and Spark write."""
     for number, (name, write) in enumerate(
@@ -435,7 +488,7 @@ def test_folders_without_endings_of_data(tmp_path: Path, out: Path) -> None:
         (folder / "_SUCCESS").touch()
         (folder / "README").write_text("about")
         assert locs(folder, out) == URLS, name
-    with pytest.raises(InputError, match=r"holds no file of data \(there are README\.md\)"):
+    with pytest.raises(InputError, match=r"contains no file with data \(there are README\.md\)"):
         (tmp_path / "none").mkdir()
         (tmp_path / "none" / "README.md").write_text("x")
         package.build(tmp_path / "none", site=SITE, out=out)
@@ -505,7 +558,7 @@ WRONG: list[tuple[Callable[[], object], str]] = [
     (lambda: 5, "__arrow_c_stream__"),
     (lambda: None, "__arrow_c_stream__"),
     (lambda: [None], "__arrow_c_stream__"),
-    (lambda: iter([]), "gives nothing"),
+    (lambda: iter([]), "is empty"),
 ]
 
 

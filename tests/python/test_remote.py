@@ -163,12 +163,12 @@ def test_every_format_over_http(server: str, out: Path, path: str) -> None:
         ("/status/503", "input.unreachable", "HTTP 503"),
         ("/loop", "input.unreachable", "redirect"),
         ("/page", "input.format", "HTML page"),
-        ("/cut/c.csv", "input.damaged", "ended before all was sent"),
-        ("/cut/c.csv.gz", "input.damaged", "ended before all was sent"),
-        ("/cut/c.parquet", "input.damaged", "ended before all was sent"),
-        ("/cut/c.jsonl", "input.damaged", "ended before all was sent"),
-        ("/cut/c.arrows", "input.damaged", "ended before all was sent"),
-        ("/cut/c.txt", "input.damaged", "ended before all was sent"),
+        ("/cut/c.csv", "input.damaged", "ended before all data was received"),
+        ("/cut/c.csv.gz", "input.damaged", "ended before all data was received"),
+        ("/cut/c.parquet", "input.damaged", "ended before all data was received"),
+        ("/cut/c.jsonl", "input.damaged", "ended before all data was received"),
+        ("/cut/c.arrows", "input.damaged", "ended before all data was received"),
+        ("/cut/c.txt", "input.damaged", "ended before all data was received"),
     ],
 )
 def test_what_a_server_refuses(server: str, out: Path, path: str, code: str, says: str) -> None:
@@ -326,7 +326,7 @@ def test_a_scheme_that_needs_a_package(out: Path) -> None:
         ("zz://a/b.csv", "zz"),
         ("sftp://u:secret@127.0.0.1/b.csv", "paramiko"),
         ("://x", "://x"),
-        ("https://u:secret@[::1/x.csv", "no URI"),
+        ("https://u:secret@[::1/x.csv", "not a URI"),
     ):
         ended = urlset("build", uri, "--site", SITE, "--out", out)
         assert (ended.status, ended.err.count("\n")) == (2, 1), ended

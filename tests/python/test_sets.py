@@ -102,9 +102,9 @@ def test_a_set_without_a_row_is_no_error_while_others_have_some(shop: Path) -> N
     ("old", "new", "said"),
     [
         ('name = "pages"', 'name = "Products"', "two sets have the same name"),
-        ('name = "pages"\n', "", "has no name"),
-        ('name = "pages"', 'name = "../x"', "is not made of"),
-        ('input = "products.csv"', "", "has no input"),
+        ('name = "pages"\n', "", "name is missing"),
+        ('name = "pages"', 'name = "../x"', "contains other characters"),
+        ('input = "products.csv"', "", "input is missing"),
         ('input = "products.csv"', "input = 5", "input is a path"),
         ('input = "products.csv"', 'input = "none.csv"', "No such file"),
         ("changefreq", "changfreq", "did you mean changefreq"),

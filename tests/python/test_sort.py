@@ -217,7 +217,7 @@ def test_everywhere_an_option(tmp_path: Path) -> None:
 #: a build whose sort goes to the disk with every batch
 DRIVER = """
 import sys
-from urlset.config import Options
+from urlset.options import Options
 plain = Options.core_json
 Options.core_json = lambda self: plain(self) | {"sort_bytes": 100_000, "batch_bytes": 5_000}
 from urlset.cli import main

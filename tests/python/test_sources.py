@@ -419,7 +419,7 @@ def test_json_lines_of_dates_and_mixed_numbers(tmp_path: Path, out: Path) -> Non
 def test_no_match_and_mixed_folders(tmp_path: Path, out: Path) -> None:
     with pytest.raises(InputError, match="no file matches"):
         package.build(f"{tmp_path}/*.parquet", site=SITE, out=out)
-    with pytest.raises(InputError, match="holds no file"):
+    with pytest.raises(InputError, match="contains no file"):
         package.build(tmp_path, site=SITE, out=out)
     _parquet(tmp_path)
     _jsonl(tmp_path)

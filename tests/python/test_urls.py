@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import csv
-import re
-import string
 from pathlib import Path
-from urllib.parse import quote
 
 import pyarrow as pa
 import pytest
@@ -15,6 +12,7 @@ from conftest import SITE, read_bytes, read_index, read_set
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from lxml import etree
+from url_model import model
 from urlset import ConfigError, Report
 
 
@@ -215,49 +213,6 @@ def test_a_site_that_is_none(wrong: str, out: Path) -> None:
         assert info.value.code in ("config.site", "config.sitemap_url", "config.url")
         assert "\n" not in str(info.value)
     assert not out.exists() or not list(out.glob("*.xml*"))
-
-
-#: RFC 3986, sections 2.2 and 2.3; square brackets belong to hosts only
-KEPT = string.ascii_letters + string.digits + "-._~!$&'()*+,;=:@/?"
-
-
-def without_dots(path: str) -> str:
-    """RFC 3986, section 5.2.4, for an absolute path."""
-    kept: list[str] = []
-    *folders, last = path.split("/")[1:]
-    for segment in folders:
-        if segment == "..":
-            del kept[-1:]
-        elif segment != ".":
-            kept.append(segment)
-    if last == "..":
-        del kept[-1:]
-    return "/" + "/".join([*kept, "" if last in (".", "..") else last])
-
-
-def model(raw: str) -> str:
-    """The rules, plainly and slowly, for a URL of the site or a path of it."""
-    raw = raw.strip(" \t\r\n")
-    if re.match(r"[^#?]*\\", raw):  # before the query a backslash is a slash
-        before, mark, after = re.fullmatch(r"([^#?]*)([#?]?)(.*)", raw, re.DOTALL).groups()
-        raw = before.replace("\\", "/") + mark + after
-    if raw == "":
-        return "loc.empty"
-    if re.search(r"[\x00-\x1f\x7f]", raw):
-        return "loc.control"
-    before, mark, fragment = raw.partition("#")
-
-    def encode(text: str) -> str:
-        parts = re.split(r"(%[0-9A-Fa-f]{2})", text)
-        return "".join(p if i % 2 else quote(p, safe=KEPT) for i, p in enumerate(parts))
-
-    url = encode(before) + mark + encode(fragment)
-    if url.startswith("/"):
-        path, mark, rest = url.partition("?") if "?" in url.split("#")[0] else url.partition("#")
-        url = SITE + without_dots(path) + mark + rest
-    if len(url) < 12:
-        return "loc.too_short"
-    return "loc.too_long" if len(url) > 2047 else url
 
 
 PATHS = st.text(

@@ -11,15 +11,15 @@ use std::thread;
 use std::time::Duration;
 
 use urlset_core::build::duplicates::seen::Seen;
-use urlset_core::build::pipeline::{Progress, run};
-use urlset_core::build::read::Source;
+use urlset_core::build::pipeline::{AnySource, Progress, Run, run};
 use urlset_core::build::read::csv::{Csv, CsvOptions};
 use urlset_core::build::read::parquet::{Parquet, ParquetOptions};
-use urlset_core::build::write::dir::Dir;
+use urlset_core::build::write::folder::Folder;
 use urlset_core::build::write::gzip::Libdeflate;
+use urlset_core::build::write::writer::Destination;
 use urlset_core::config::Config;
 use urlset_core::error::{Error, Kind};
-use urlset_core::inspect::diff::{Options as DiffOptions, Shard};
+use urlset_core::inspect::diff::{Options as DiffOptions, SetFile};
 use urlset_core::inspect::parquet::{Failure, write};
 use urlset_core::inspect::read::{BatchStream, read};
 use urlset_core::inspect::verify::{Options as VerifyOptions, Target, verify};
@@ -203,21 +203,27 @@ fn files(folder: &Path) -> Vec<(PathBuf, String)> {
     (0..28).map(|n| (side.join(format!("{}.xml", n % 4)), format!("{n}.xml"))).collect()
 }
 
-fn build_with(folder: &Path, options: &str, source: Box<dyn Source>, config: Config) -> Told {
+fn build_with(folder: &Path, options: &str, source: Box<dyn AnySource>, config: Config) -> Told {
     let out = folder.join("out");
     let _ = fs::remove_dir_all(&out);
     fs::create_dir_all(&out).unwrap();
     let encoder = Libdeflate::new(1).unwrap();
-    let sink = Dir::new(out, "sitemap".into(), false, Some(&encoder), HashMap::new());
-    let progress = Arc::new(Progress::default());
-    let rejects = folder.join("rejects.csv");
-    let result = run(&config, vec![source], &sink, rejects, &progress, &Seen::default());
+    let sink = Folder::new(out);
+    let destination = Destination { sink: &sink, encoder: Some(&encoder), live: HashMap::new() };
+    let run_options = Run {
+        sources: vec![source],
+        destination,
+        rejects: folder.join("rejects.csv"),
+        progress: Arc::new(Progress::default()),
+        seen: &Seen::default(),
+    };
+    let result = run(&config, run_options);
     match result {
         Ok(outcome) => Ok(outcome.urls),
         Err(failed) => {
             let error = failed.error;
             assert_eq!(error.kind, Kind::Output, "{options}: {error}");
-            Err((error.code.to_owned(), error.to_string()))
+            Err((error.code.name().to_owned(), error.to_string()))
         }
     }
 }
@@ -253,11 +259,7 @@ fn build_sorted(folder: &Path) -> Told {
 }
 
 fn build_large(folder: &Path) -> Told {
-    csv(
-        folder,
-        "large.csv",
-        r#""mapping": {"alternate": [[null, "alternates"]], "alternate_rows": true}"#,
-    )
+    csv(folder, "large.csv", r#""alternate": [[null, "alternates"]], "alternate_rows": true"#)
 }
 
 fn build_parquet(folder: &Path) -> Told {
@@ -287,7 +289,7 @@ fn drain(stream: BatchStream) -> Told {
 }
 
 fn said(error: Error) -> (String, String) {
-    (error.code.to_owned(), error.to_string())
+    (error.code.name().to_owned(), error.to_string())
 }
 
 fn read_all(folder: &Path) -> Told {
@@ -307,16 +309,16 @@ fn to_parquet(folder: &Path) -> Told {
 }
 
 fn compare(folder: &Path) -> Told {
-    let side = |side: &str| -> Vec<Shard> {
+    let side = |side: &str| -> Vec<SetFile> {
         (0..4)
-            .map(|n| Shard {
+            .map(|n| SetFile {
                 path: folder.join(side).join(format!("{n}.xml")),
                 name: format!("{n}.xml"),
                 digest: None,
             })
             .collect()
     };
-    let options = DiffOptions { threads: 2, memory: 64 << 20, spill: None, lenient: false };
+    let options = DiffOptions { threads: 2, memory: 64 << 20, spill_folder: None, lenient: false };
     let stream = changes::stream(side("old"), side("new"), options, Arc::default());
     drain(stream)
 }

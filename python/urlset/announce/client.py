@@ -22,7 +22,7 @@ from ..threads import completed
 from ..transport import BudgetError, ExchangeError
 from ..transport.keyring import Keyring
 from ..transport.retry import backoff, http_date, is_transient, retry_after
-from ..wording import count, printable
+from ..wording import count, one_line
 from .address import is_loopback
 
 if TYPE_CHECKING:
@@ -218,7 +218,7 @@ class EngineClient:
     def excerpt(self, answer: Answer) -> str:
         """The text of an answer for a message: one short line without keys."""
         text = self.keyring.hide(answer.body[:MAX_QUOTED_BODY].decode("utf-8", "replace"))
-        text = self.keyring.hide(" ".join(printable(text).split()))
+        text = self.keyring.hide(one_line(" ".join(text.split())))
         return text[:MAX_QUOTE] + "..." if len(text) > MAX_QUOTE else text
 
     def refusal(self, answer: Answer, why: str, code: str) -> AnnounceError:
@@ -232,7 +232,7 @@ class EngineClient:
     def _retry_of(self, answer: Answer) -> Retry | None:
         """What the status alone decides."""
         if 300 <= answer.status < 400 and not self._redirects:
-            host = printable(self.keyring.hide(_host(answer.headers.get("location", ""))))
+            host = one_line(self.keyring.hide(_host(answer.headers.get("location", ""))))
             raise AnnounceError(
                 f"answered with a redirect to {host or 'no host'} (HTTP {answer.status}): not"
                 " followed, because the key would be sent there",

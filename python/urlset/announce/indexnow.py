@@ -18,7 +18,7 @@ from ..wording import count
 from .address import check_page
 from .client import Answer, Cancelled, EngineClient, Request, Retry, json_request
 from .journal import Journal
-from .options import Options
+from .options import AnnounceOptions
 from .report import Outcome, Result
 from .secrets import find_key
 from .session import Session, interrupted, is_undecided
@@ -301,7 +301,7 @@ def _report(session: Session, tallies: list[_Tally]) -> None:
         )
 
 
-def _scope(options: Options, target: Target) -> tuple[Callable[[str, str], bool], str]:
+def _scope(options: AnnounceOptions, target: Target) -> tuple[Callable[[str, str], bool], str]:
     """A test for the URLs of the key by host and path, and the detail of the others.
 
     Raises:
@@ -309,7 +309,7 @@ def _scope(options: Options, target: Target) -> tuple[Callable[[str, str], bool]
     """
     own = target.host
     if options.key_location is None:
-        if target.derived and options.hosts == frozenset():
+        if target.derived and options.allowed_hosts == frozenset():
             raise ConfigError(
                 f"only the URLs in the index name the host {own}: give --sitemap-url, because"
                 " engines fetch the key from the host",

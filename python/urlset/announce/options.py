@@ -1,71 +1,196 @@
-"""What the caller asked for, checked before anything is read or sent."""
+"""The options of ``announce``, checked before anything is read or sent."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from ..errors import ConfigError
+from ..option_table import option
+from ..outfile import must_be_local
 from .address import is_loopback
 
 ENGINES = ("robots", "indexnow", "google", "bing", "yandex")
 
-# asked for often enough that the answer should help
+#: engines and services that users name and that urlset cannot announce to
 _HINTS = {
-    "yahoo": "Yahoo is served from Bing's index: --to bing",
+    "yahoo": "Yahoo uses Bing's index: --to bing",
     "msn": "MSN is Bing today: --to bing",
-    "duckduckgo": "it is served from Bing's index: --to bing",
-    "baidu": "it has refused sitemap indexes since 2020: list the sitemaps in its console",
-    "ping": "the ping addresses are dead: Google's since 2023, Bing's since 2022",
-    "naver": "it takes part in IndexNow: --to indexnow",
-    "seznam": "it takes part in IndexNow: --to indexnow",
+    "duckduckgo": "DuckDuckGo uses Bing's index: --to bing",
+    "baidu": "Baidu has refused sitemap indexes since 2020: list the sitemaps in its console",
+    "ping": "the ping addresses are gone: Google's since 2023, Bing's since 2022",
+    "naver": "Naver takes part in IndexNow: --to indexnow",
+    "seznam": "Seznam takes part in IndexNow: --to indexnow",
 }
 
 StrPath = str | os.PathLike[str]
+_PATH = "str | os.PathLike[str] | None"
+_BY_ENGINE = "str | Mapping[str, str] | None"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Options:
-    """The options of :func:`urlset.announce`, each with one meaning."""
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class AnnounceOptions:
+    """The options of :func:`urlset.announce`.
 
-    to: tuple[str, ...]
-    robots: Path | None = None
-    check: bool = False
-    changes: Path | None = None
-    urls: Path | None = None
-    key_files: Mapping[str, Path] = field(default_factory=dict)
-    key_location: str | None = None
-    init_key: bool = False
-    hosts: frozenset[str] | None = frozenset()
-    all: bool = False
-    properties: Mapping[str, str] = field(default_factory=dict)
-    status: bool = False
-    yandex_user: str | None = None
-    endpoints: Mapping[str, str] = field(default_factory=dict)
-    timeout: float = 30.0
-    retries: int = 4
-    max_wait: float = 900.0
-    dry_run: bool = False
+    Raises:
+        ConfigError: ``announce.engine``, ``config.robots``, ``config.state``.
+    """
+
+    to: tuple[str, ...] = option(
+        (), "Options", "Engine to announce to: robots, indexnow, google, bing (also feeds Yahoo) or"
+        " yandex. Repeatable.", metavar="ENGINE", keyword="str | Iterable[str]",
+    )  # fmt: skip
+    robots: Path | None = option(
+        None, "Options", "The robots.txt in which the block of Sitemap lines is updated.",
+        metavar="PATH", kind="file", keyword=_PATH,
+    )  # fmt: skip
+    check: bool = option(
+        False, "Options", "robots: check whether the live robots.txt lists all indexes."
+    )
+    changes: Path | None = option(
+        None, "Options", "indexnow, bing: the change feed of a build (.csv, .jsonl, .parquet).",
+        metavar="PATH", kind="path", keyword=_PATH,
+    )  # fmt: skip
+    urls: Path | None = option(
+        None, "Options", "indexnow, bing: a list of URLs, one per line, or in a format by its"
+        " extension as above.", metavar="PATH", kind="path", keyword=_PATH,
+    )  # fmt: skip
+    all: bool = option(
+        False, "Options", "indexnow: allow a full set: more than half of the live URLs. Only after"
+        " a move.",
+    )  # fmt: skip
+    hosts: str | Iterable[str] = option(
+        "same", "Options", "indexnow: hosts for which the key may be used. Each host in the change"
+        " feed learns the key.", metavar="same|any|LIST", show_default=True,
+    )  # fmt: skip
+    init_key: bool = option(
+        False, "Options", "indexnow: create a key and the file that proves it to the site; send"
+        " nothing.",
+    )  # fmt: skip
+    key_file: StrPath | Mapping[str, StrPath] | None = option(
+        None, "Options", "Read a key from a file; without ENGINE the key of IndexNow. Repeatable.",
+        metavar="[ENGINE=]PATH", kind="engine",
+        keyword="str | os.PathLike[str] | Mapping[str, str | os.PathLike[str]] | None",
+    )  # fmt: skip
+    key_location: str | None = option(
+        None, "Options", "indexnow: address of the key file, if not https://HOST/KEY.txt.",
+        metavar="URL",
+    )  # fmt: skip
+    property: str | Mapping[str, str] | None = option(
+        None, "Options", "google: sc-domain:HOST or a URL prefix; bing: the site as Bing lists it;"
+        " yandex: https:HOST:443. By default the root of the site.", metavar="[ENGINE=]NAME",
+        kind="engine",
+    )  # fmt: skip
+    status: bool = option(
+        False, "Options", "google: show errors, warnings and last download of each sitemap; submit"
+        " nothing.",
+    )  # fmt: skip
+    yandex_user: str | None = option(
+        None, "Options", "yandex: the user; requested from Yandex by default.", metavar="NUMBER"
+    )
+    sitemap_url: str | None = option(
+        None, "Options", "Address of the folder, if there is no manifest with it.", metavar="URL"
+    )
+    state: Path | None = option(
+        None, "Options", "Folder for manifest, journal and key instead of TARGET/.urlset.",
+        metavar="DIR", kind="folder", keyword=_PATH,
+    )  # fmt: skip
+    endpoint: str | Mapping[str, str] | None = option(
+        None, "Options", "Another address of an engine: https, or http to this machine.",
+        metavar="[ENGINE=]URL", kind="engine",
+    )  # fmt: skip
+    timeout: float = option(
+        30.0, "Options", "For one request and its response.", metavar="SECONDS", show_default=True
+    )
+    retries: int = option(
+        4, "Options", "How often a failed request is sent again.", metavar="N", show_default=True
+    )
+    max_wait: float = option(
+        900.0, "Options", "Maximum total wait when an engine asks to retry later.",
+        metavar="SECONDS", show_default=True,
+    )  # fmt: skip
+    dry_run: bool = option(
+        False, "Options", "Print the exact requests with masked keys; send none."
+    )
+
+    def __post_init__(self) -> None:
+        for name in ("robots", "state"):
+            if (place := getattr(self, name)) is not None:
+                must_be_local(name, place)
+        object.__setattr__(self, "to", read_engines(self.to))
+        for name in ("robots", "changes", "urls", "state"):
+            if (place := getattr(self, name)) is not None:
+                object.__setattr__(self, name, Path(place))
+
+    @cached_property
+    def allowed_hosts(self) -> frozenset[str] | None:
+        """Further hosts that the key may be used for; None for any."""
+        return read_hosts(self.hosts)
+
+    @cached_property
+    def key_files(self) -> dict[str, Path]:
+        """By engine; without one for IndexNow, or for the only engine with a key."""
+        engines = ("indexnow", "google", "bing", "yandex")
+        found = per_engine(
+            self.key_file,
+            option="--key-file",
+            plain=lambda _value: _one("--key-file", "indexnow", self.to, engines),
+            engines=engines,
+        )
+        return {name: Path(value) for name, value in found.items()}
+
+    @cached_property
+    def properties(self) -> dict[str, str]:
+        """By engine; without one for Google, or for the only engine with a property."""
+        engines = ("google", "bing", "yandex")
+        return per_engine(
+            self.property,
+            option="--property",
+            plain=lambda _value: _one("--property", "google", self.to, engines),
+            engines=engines,
+        )
+
+    @cached_property
+    def endpoints(self) -> dict[str, str]:
+        """By engine; without one for all, if it is an address of this machine.
+
+        Any other address needs an engine if there are several: no engine may receive the key of
+        another.
+        """
+
+        def plain(value: str) -> Iterable[str]:
+            if len(self.to) > 1 and not is_loopback(value):
+                raise ConfigError(
+                    "--endpoint URL with several engines would send each of their keys there:"
+                    " write --endpoint ENGINE=URL",
+                    code="announce.options",
+                )
+            return self.to
+
+        return per_engine(self.endpoint, option="--endpoint", plain=plain, engines=ENGINES)
 
     def check_all(self) -> None:
-        """
+        """Checks all options.
+
         Raises:
-            ConfigError: ``announce.engine``, ``announce.options``.
+            ConfigError: ``announce.options``.
         """
+        _ = self.key_files, self.properties, self.endpoints  # raise where they are wrong
 
         def wrong(why: str) -> ConfigError:
             return ConfigError(why, code="announce.options")
 
         if not self.to and not self.init_key:
-            raise wrong(f"nobody to tell: give --to with one of {', '.join(ENGINES)}")
+            raise wrong(f"no engine is given: use --to with one of {', '.join(ENGINES)}")
         if self.changes is not None and self.urls is not None:
-            raise wrong("--changes and --urls both name the URLs to send: give one of them")
+            raise wrong("--changes and --urls both select the URLs to send: use one of them")
         if self.status and self.to != ("google",):
-            raise wrong("--status asks Search Console: give it with --to google alone")
+            raise wrong("--status reads from Search Console: use it with --to google alone")
         if self.check and "robots" not in self.to:
-            raise wrong("--check asks for the live robots.txt: give it with --to robots")
+            raise wrong("--check reads the live robots.txt: use it with --to robots")
         if "indexnow" in self.to and not self.init_key and not (self.changes or self.urls):
             raise wrong(
                 "--to indexnow needs the URLs that changed: --changes PATH, the change feed that"
@@ -80,11 +205,13 @@ class Options:
 
     def allows(self, host: str, own: str) -> bool:
         """Whether a key may be used for URLs of ``host``; ``own`` is the host of the target."""
-        return self.hosts is None or host == own or host in self.hosts
+        allowed = self.allowed_hosts
+        return allowed is None or host == own or host in allowed
 
 
 def read_engines(to: str | Iterable[str]) -> tuple[str, ...]:
-    """
+    """The engines, each once.
+
     Raises:
         ConfigError: ``announce.engine``.
     """
@@ -117,8 +244,8 @@ def per_engine(
     """A value for each engine: from a mapping, or one plain value.
 
     Args:
-        given: a mapping; its key ``""``, or a value that is no mapping, is the plain one.
-        plain: which engines a plain value is for.
+        given: a mapping, or a plain value. The key ``""`` of a mapping has a plain value, too.
+        plain: returns the engines that a plain value is for.
 
     Raises:
         ConfigError: ``announce.options``.
@@ -140,55 +267,13 @@ def per_engine(
     return found
 
 
-def _one(option: str, favourite: str, to: tuple[str, ...], engines: tuple[str, ...]) -> list[str]:
+def _one(option: str, preferred: str, to: tuple[str, ...], engines: tuple[str, ...]) -> list[str]:
     fits = [name for name in to if name in engines]
-    if favourite in fits or not fits:
-        return [favourite]
+    if preferred in fits or not fits:
+        return [preferred]
     if len(fits) > 1:
         raise ConfigError(
-            f"{option} does not tell for whom: give {option} ENGINE=VALUE", code="announce.options"
+            f"{option} does not name an engine: write {option} ENGINE=VALUE",
+            code="announce.options",
         )
     return fits
-
-
-def key_files(
-    given: StrPath | Mapping[str, StrPath] | None, to: tuple[str, ...]
-) -> dict[str, Path]:
-    """A plain key file is IndexNow's, or of the only engine that has a key."""
-    engines = ("indexnow", "google", "bing", "yandex")
-    found = per_engine(
-        given,
-        option="--key-file",
-        plain=lambda _value: _one("--key-file", "indexnow", to, engines),
-        engines=engines,
-    )
-    return {name: Path(value) for name, value in found.items()}
-
-
-def properties(given: str | Mapping[str, str] | None, to: tuple[str, ...]) -> dict[str, str]:
-    """A plain property is Google's, or of the only engine that has one."""
-    engines = ("google", "bing", "yandex")
-    return per_engine(
-        given,
-        option="--property",
-        plain=lambda _value: _one("--property", "google", to, engines),
-        engines=engines,
-    )
-
-
-def endpoints(given: str | Mapping[str, str] | None, to: tuple[str, ...]) -> dict[str, str]:
-    """A plain endpoint is of all engines when it is this machine; else there must be one engine.
-
-    So no engine is ever sent the key of another one.
-    """
-
-    def plain(value: str) -> Iterable[str]:
-        if len(to) > 1 and not is_loopback(value):
-            raise ConfigError(
-                "--endpoint URL with several engines would send each of their keys there:"
-                " give --endpoint ENGINE=URL",
-                code="announce.options",
-            )
-        return to
-
-    return per_engine(given, option="--endpoint", plain=plain, engines=ENGINES)

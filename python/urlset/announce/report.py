@@ -102,7 +102,7 @@ class AnnounceReport:
         }
 
     def table(self) -> str:
-        """The summary for people; it can contain control characters: see ``cli.one_line``."""
+        """The summary for people; it can contain control characters: see ``wording.one_line``."""
         rows = [("ENGINE", "ACCEPTED", "RESULT", "WHAT", "NOTE")]
         for o in self.outcomes:
             accepted = f"{o.accepted:,} of {o.total:,}" if o.total else "-"

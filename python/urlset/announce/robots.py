@@ -138,13 +138,11 @@ def _fetch(session: Session, url: str) -> tuple[Answer, int]:
     """
     requests = 0
     named = "robots" in session.options.endpoints or not session.target.derived
-    own: str | None = None
-    for hop in range(MAX_REDIRECTS + 1):
+    own = check_page(url, what="the URL of robots.txt").host if named else None
+    for _ in range(MAX_REDIRECTS + 1):
         parts = split(url)
         if parts is None:
             break
-        if hop == 0 and named:
-            own = parts.host
         private = parts.host == own
         with session.client("robots", url, redirects=True, allow_private=private) as client:
             answer = client.call(Request("GET", url), _accept)

@@ -13,7 +13,7 @@ from ..errors import AnnounceError
 from ..transport.keyring import Keyring
 from .address import endpoint
 from .client import EngineClient, Request
-from .options import Options
+from .options import AnnounceOptions
 from .report import AnnounceReport, Outcome, Result
 from .target import Target
 
@@ -34,7 +34,7 @@ class Session:
     def __init__(
         self,
         target: Target,
-        options: Options,
+        options: AnnounceOptions,
         keyring: Keyring,
         *,
         notify: Callable[[str], None] | None,

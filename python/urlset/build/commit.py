@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, replace
@@ -182,10 +183,7 @@ class Commit:
     def _check(self, former: Manifest | None) -> None:
         """The conditions that the data must fulfil before anything is published."""
         report, options = self._report, self._options
-        limit = options.max_rejects_json()
-        share = limit.get("share")
-        allowed = limit["count"] if share is None else share * report.rows * (1 + ROUNDING)
-        if report.rejected > allowed:
+        if _core.exceeds_rejects(json.dumps(options.core_json()), report.rejected, report.rows):
             codes = ", ".join(f"{code} {n}" for code, n in report.rejects["by_code"].items())
             raise RejectLimitError(
                 f"{report.rejected:,} of {count(report.rows, 'row')} rejected, more than"

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ..options import MAX_BYTES
+from .._core import MAX_BYTES
 
 if TYPE_CHECKING:
     from ..report import IndexFile

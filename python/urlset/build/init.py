@@ -1,44 +1,67 @@
-"""``urlset init``: writes a commented ``urlset.toml`` after a look at the first rows."""
+"""``urlset init``: inspects the first rows of an input and writes a commented ``urlset.toml``."""
 
 from __future__ import annotations
 
 import json
 import os
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 from xml.etree import ElementTree
 
 from .. import _core
-from ..errors import ConfigError
-from ..options import Options
-from .source import column_names, feeds
+from ..errors import ConfigError, PublishError
+from ..option_table import find_option, option, replaced
+from ..options import COLUMN_NAMES, Options
+from ..outfile import must_be_local
+from .source import column_names, open_inputs
 from .source.sample import sample
 
-#: the site for the first look, where the user has not named one
+#: the site for the first preview, without the option
 NO_SITE = "https://www.shop.example"
-#: how a column of page addresses may be called, best first
-LOC_NAMES = ("loc", "url", "link", "product_url", "canonical_url")
-#: parts of the names of columns that may hold images
-IMAGE_WORDS = ("image", "img", "picture", "photo")
-#: URLs of the first rows from which the site is taken
+#: parts of the names of other columns that may contain page addresses
+URL_WORDS = ("url", "link", "href", "loc")
+#: the extensions whose columns are found by words in their names
+GUESSED = [extension for extension in _core.extensions() if extension.column_words]
+#: rows in a preview
 SAMPLE = 1_000
-#: rendered rows that the file shows
+#: rendered rows in the file
 SHOWN = 3
 
 
+def _like(name: str, help: str, default: Any = None) -> Any:
+    """An option of a build with its own help."""
+    one = find_option(Options, name)
+    assert one is not None  # noqa: S101 - a name of the table
+    return option(default, "Options", help, metavar=one.metavar, choices=one.choices)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class InitOptions:
+    """The options of ``urlset init``: some of a build, to inspect the input and for the file."""
+
+    site: str | None = _like("site", "The site [that of the first URLs].")
+    loc: str | None = _like("loc", "Column of the URL.")
+    loc_template: str | None = _like("loc_template", "Or a template of columns.")
+    out: str = _like("out", "The folder to publish to.", "sitemaps")
+    format: str | None = _like("format", "Format of the input [by name and content].")
+    delimiter: str | None = _like("delimiter", "Delimiter of CSV, or 'tab'.")
+    encoding: str | None = _like("encoding", "Encoding of CSV.")
+
+
 @dataclass(frozen=True)
-class Look:
-    """What the first rows become under some options.
+class Preview:
+    """The result of the first rows under some options.
 
     Attributes:
         mapping: the columns and constants that fields are taken from, by field.
         urls: rendered ``<url>`` elements, at most :data:`SAMPLE`.
         reasons: one line for each of the first rejected rows.
-        rows: how many rows were looked at.
-        rejected: how many of them would be rejected, by code.
-        notes: how many values would be left out, by code.
+        rows: the number of rows read.
+        rejected: the number of rows that would be rejected, by code.
+        notes: the number of values that would be omitted, by code.
     """
 
     mapping: dict[str, str]
@@ -49,20 +72,20 @@ class Look:
     notes: dict[str, int]
 
 
-def look(path: str, options: Options) -> Look:
-    """Renders the first rows of ``path``; nothing is written.
+def preview(path: str, options: Options) -> Preview:
+    """Renders the first rows of ``path``; writes nothing.
 
     Raises:
         ConfigError: a column is missing or ambiguous.
         InputError: the input cannot be read.
     """
-    [feed, *_] = feeds([path], options)
+    [input, *_] = open_inputs([path], options)
     config = json.dumps(options.core_json())
     try:
-        seen = json.loads(_core.preview(config, feed.name, feed.format, feed.handle, SAMPLE))
+        seen = json.loads(_core.preview(config, input.name, input.format, input.handle, SAMPLE))
     finally:
-        feed.close()
-    return Look(
+        input.close()
+    return Preview(
         mapping={chosen["field"]: chosen["from"] for chosen in seen["mapping"]},
         urls=seen["urls"],
         reasons=seen["rejects"][:SHOWN],
@@ -73,43 +96,47 @@ def look(path: str, options: Options) -> Look:
 
 
 def guess_loc(columns: list[str]) -> str | None:
-    """The column that most likely holds the page's address."""
+    """The column that most likely contains the address of the page."""
     lower = {name.lower(): name for name in reversed(columns)}
-    for name in LOC_NAMES:
+    for name in COLUMN_NAMES["loc"]:
         if name in lower:
             return lower[name]
-    for part in ("url", "link", "href", "loc"):
+    for part in URL_WORDS:
         for name in columns:
-            if part in name.lower() and not _names_images(name):
+            if part in name.lower() and not any(_is_named(name, one) for one in GUESSED):
                 return name
     return None
 
 
-def _names_images(column: str) -> bool:
-    return any(word in column.lower() for word in IMAGE_WORDS)
+def _is_named(column: str, extension: _core.Extension) -> bool:
+    return any(word in column.lower() for word in extension.column_words)
 
 
-def image_columns(path: str, columns: list[str], options: Options) -> list[str]:
-    """The columns that are named like images and whose first values are all URLs of images."""
+def extension_columns(
+    path: str, columns: list[str], options: Options, extension: _core.Extension
+) -> list[str]:
+    """The columns with a name of an extension whose first values are all valid."""
     found = []
     for name in columns:
-        if not _names_images(name) or name in (options.loc, options.lastmod):
+        if not _is_named(name, extension) or name in (options.loc, options.lastmod):
             continue
+        given = {extension.name: name, "hosts": "any"}
         try:
-            seen = look(path, replace(options, image=(name,), hosts="any"))
-        except ConfigError:  # a type that holds no text
+            seen = preview(path, replaced(options, given, where=path))
+        except ConfigError:  # a column of a type without text
             continue
-        has_images = any("<image:loc>" in url for url in seen.urls)
-        if has_images and not any(code.startswith("image.") for code in seen.notes):
+        has_values = any(f"<{extension.prefix}:" in url for url in seen.urls)
+        invalid = any(code.startswith(f"{extension.name}.") for code in seen.notes)
+        if has_values and not invalid:
             found.append(name)
     return found
 
 
 def site_of(urls: list[str]) -> str | None:
-    """The scheme and host that most of the rendered URLs have."""
+    """The scheme and host of most of the rendered URLs."""
     sites: Counter[str] = Counter()
     for url in urls:
-        # the prefixes of extensions are declared in the head of a sitemap only
+        # a <url> alone has no declarations for the prefixes of extensions
         loc = ElementTree.fromstring(url.split("</loc>", 1)[0] + "</loc></url>").findtext("loc")  # noqa: S314 - rendered by the core
         parts = urlsplit(loc or "")
         if parts.netloc:
@@ -117,17 +144,23 @@ def site_of(urls: list[str]) -> str | None:
     return sites.most_common(1)[0][0] if sites else None
 
 
-def render(path: str, columns: list[str], images: list[str], seen: Look, options: Options) -> str:
-    """The text of a ``urlset.toml`` with the mapping that was found."""
+def render(
+    path: str,
+    columns: list[str],
+    extensions: dict[str, list[str]],
+    seen: Preview,
+    options: Options,
+) -> str:
+    """The text of a ``urlset.toml`` with this mapping."""
     site = options.site
     lines = [
-        "# What urlset build does; every option of `urlset build --help` can stand here.",
+        "# The options of urlset build; every option of `urlset build --help` can be set here.",
         "# Paths are relative to this file.",
         "",
         _line("input", path),
         _line("site", site),
         _line("out", str(options.out)),
-        "# The folder under which the files will be served, if it is not the root of the site:",
+        "# The URL of the folder that the files will be served from, if not the root of the site:",
         _example("sitemap_url", f"{site}/sitemaps/"),
         "",
         f"# The columns of the input: {_comment(', '.join(columns))}",
@@ -149,8 +182,7 @@ def render(path: str, columns: list[str], images: list[str], seen: Look, options
         value = getattr(options, field)
         if value is not None:
             lines.append(_line(field, value))
-    if images:
-        lines.append(_example("image", images))
+    lines += [_example(name, found) for name, found in extensions.items() if found]
     lines += [
         "",
         "# Rows to keep, for example:",
@@ -180,7 +212,7 @@ def _line(key: str, value: str | list[str]) -> str:
 
 
 def _quoted(text: str) -> str:
-    """A TOML string. A JSON string is none: JSON escapes characters in a way that TOML refuses."""
+    """A TOML string. A JSON string does not work: TOML refuses some of its escapes."""
     import tomli_w
 
     return tomli_w.dumps({"v": text}).removeprefix("v = ").rstrip("\n")
@@ -192,32 +224,32 @@ def _example(key: str, value: str | list[str]) -> str:
 
 
 def _comment(text: str) -> str:
-    """``text`` on one line, without what TOML forbids in a comment."""
+    """``text`` on one line, without characters that TOML forbids in a comment."""
     return "".join(c if c.isprintable() else " " for c in text)
 
 
-def init(
-    path: str, target: Path, options: Options, *, out: str = "sitemaps", force: bool = False
-) -> str:
+def init(path: str, target: Path, options: InitOptions, *, force: bool = False) -> str:
     """Writes ``target`` and returns its text.
 
     Args:
-        path: the input, as ``urlset build`` takes it.
+        path: the input, as for ``urlset build``.
         target: the file to write.
-        options: what the user named: the site, the column of the URL, the form of the input.
-        out: the output folder that the file names.
+        options: known options; the others follow from the input.
         force: replace ``target`` if it exists.
 
     Raises:
         ConfigError: the file exists, or no column looks like an address.
         InputError: the input cannot be read.
+        PublishError: the file cannot be written.
     """
+    must_be_local("output", target)
     if target.exists() and not force:
         raise ConfigError(f"{target} exists already (--force replaces it)", code="config.exists")
+    known = {key: value for key, value in asdict(options).items() if value is not None}
+    base = replace(Options(), **{"site": NO_SITE} | known)
     with sample(path) as readable:
-        probe = replace(options, site=options.site or NO_SITE, out=out)
-        columns = column_names(readable, probe)
-        if options.loc is None and options.loc_template is None:
+        columns = column_names(readable, base)
+        if base.loc is None and base.loc_template is None:
             loc = guess_loc(columns)
             if loc is None:
                 raise ConfigError(
@@ -225,16 +257,17 @@ def init(
                     " (--loc COLUMN, or --loc-template 'https://…/{slug}')",
                     code="column.missing",
                 )
-            probe = replace(probe, loc=loc)
-        first = look(readable, replace(probe, hosts="any"))
-        chosen = replace(probe, site=options.site or site_of(first.urls) or NO_SITE)
-        seen = look(readable, chosen)
-        images = image_columns(readable, columns, chosen)
-    if path != "-" and "://" not in path:  # a urlset.toml names files from where it stands
+            base = replace(base, loc=loc)
+        if options.site is None:
+            first = preview(readable, replace(base, hosts="any"))
+            base = replace(base, site=site_of(first.urls) or NO_SITE)
+        seen = preview(readable, base)
+        extensions = {one.name: extension_columns(readable, columns, base, one) for one in GUESSED}
+    if path != "-" and "://" not in path:  # paths in the file are relative to its folder
         path = os.path.relpath(path, target.parent)
-    text = render(path, columns, images, seen, chosen)
+    text = render(path, columns, extensions, seen, base)
     try:
         target.write_text(text, encoding="utf-8")
     except OSError as error:
-        raise ConfigError(f"{target}: {error.strerror}", code="config.unwritable") from None
+        raise PublishError(f"{target}: {error.strerror}", code="config.unwritable") from None
     return text

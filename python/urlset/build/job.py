@@ -26,11 +26,13 @@ from uuid import uuid4
 
 from .. import _core
 from ..errors import ConfigError, ConflictError, Error, RejectLimitError
+from ..option_table import options_of
+from ..options import Options
 from ..report import Report, warnings_of
 from .commit import Commit
 from .part import Part
 from .plan import Plan, make_plan
-from .source import Feed, Source, feeds
+from .source import Input, Source, open_inputs
 from .source.objects import refuse_pages
 from .write import OnProgress, Writer, close_all
 
@@ -38,7 +40,7 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from ..destination.interface import Publication
-    from ..options import BuildOptions
+    from ..keywords import BuildKeywords
 
 __all__ = ["Build", "Job", "OnProgress", "Part", "build"]
 
@@ -58,7 +60,7 @@ def build(
     out: str | os.PathLike[str] | None = None,
     config: str | os.PathLike[str] | None = None,
     on_progress: OnProgress | None = None,
-    **options: Unpack[BuildOptions],
+    **options: Unpack[BuildKeywords],
 ) -> Report:
     """Build sitemaps and their index, and publish them to a folder.
 
@@ -105,7 +107,7 @@ class Build:
         self._written = written or {}
         self._started = time.monotonic()
         # of each set, those that were not read yet
-        self._inputs: list[list[Feed]] = []
+        self._inputs: list[list[Input]] = []
 
     def run(
         self,
@@ -119,7 +121,7 @@ class Build:
             plan = make_plan(sources, given, config, self._written)
             # before the destination is opened: a wrong input name creates nothing
             for table in plan.sets:
-                self._inputs.append(feeds(table.input, table.options))
+                self._inputs.append(open_inputs(table.input, table.options))
             with plan.publication() as publication:
                 self._run(plan, publication, on_progress)
         except Error as error:
@@ -140,7 +142,7 @@ class Build:
 
     def _run(self, plan: Plan, publication: Publication, on_progress: OnProgress | None) -> None:
         report = self.report
-        skipped = [name for inputs in self._inputs for feed in inputs for name in feed.skipped]
+        skipped = [name for inputs in self._inputs for one in inputs for name in one.skipped]
         report.warnings += warnings_of(_found(plan, publication))
         plan.check_targets(publication)
         plan = plan.with_live(publication)
@@ -190,7 +192,7 @@ class Job:
         site: str | None = None,
         out: str | os.PathLike[str] | None = None,
         config: str | os.PathLike[str] | None = None,
-        **options: Unpack[BuildOptions],
+        **options: Unpack[BuildKeywords],
     ) -> None:
         plan = make_plan((), {"site": site, "out": out, **options}, config, {})
         _check_several_parts(plan)
@@ -223,7 +225,7 @@ class Job:
         """
         plan = self._plan
         sources = _sources(_unless_empty(source), plan.options.format)
-        inputs = [feeds(sources, plan.options) if sources else []]
+        inputs = [open_inputs(sources, plan.options) if sources else []]
         try:
             with plan.destination.staging(plan.name, self.id) as staging:
                 return Writer(plan, staging).write(inputs)
@@ -307,15 +309,10 @@ def _check_several_parts(plan: Plan) -> None:
             "set: a job with several parts builds one set; plan a job for each", code="job.option"
         )
     options = plan.options
-    given = {
-        "duplicates": options.duplicates != "keep",
-        "sort": options.sort,
-        "alternate_group": options.alternate_group is not None,
-    }
-    for option, is_given in given.items():
-        if is_given:
+    for one in options_of(Options):
+        if one.name in ONE_PART_ONLY and getattr(options, one.name) != one.default:
             raise ConfigError(
-                f"{option}: not in a job with several parts: {ONE_PART_ONLY[option]}",
+                f"{one.key}: not in a job with several parts: {ONE_PART_ONLY[one.name]}",
                 code="job.option",
             )
 

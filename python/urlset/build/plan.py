@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import NoneType
 from typing import Any, NamedTuple
@@ -18,7 +18,8 @@ from ..destination.manifest import Manifest
 from ..destination.objects import ABSENT
 from ..destination.state import DEFAULT_NAME, check_state_name
 from ..errors import ConfigError, PublishError
-from ..options import Options, make_options
+from ..option_table import options_of, replaced
+from ..options import Options
 from ..outfile import check_writable, must_be_local
 from ..toml import SetTable, load, make_sets
 from .source import must_not_be_read
@@ -151,9 +152,9 @@ def make_plan(
         if isinstance(out, (str, os.PathLike)) and isinstance(state, (str, os.PathLike, NoneType)):
             _must_not_be_of_a_set(name, target, open_destination(out, state))
     if data:
-        options = make_options(options, data, where=where)
+        options = replaced(options, data, where=where)
     given = {key: value for key, value in given.items() if value is not None}
-    options = make_options(options, given, where="options").checked()
+    options = replaced(options, given, where="options").checked()
     has_tables = bool(tables) and not sources
     if has_tables:
         sets = tuple(make_sets(options, tables, where=where))
@@ -237,9 +238,9 @@ def _fingerprint(sets: Sequence[SetTable]) -> str:
     texts = []
     for table in sets:
         values = {
-            spec.name: getattr(table.options, spec.name)
-            for spec in fields(Options)
-            if spec.name not in NO_BYTES
+            one.name: getattr(table.options, one.name)
+            for one in options_of(Options)
+            if one.name not in NO_BYTES
         }
         texts.append(json.dumps(values, sort_keys=True, default=str))
     return _core.digest("\n".join(texts))

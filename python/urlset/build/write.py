@@ -18,10 +18,10 @@ from .gzip import encoder
 from .names import taken_by, taken_stems
 from .part import Outcome, Part, content_name
 from .plan import LiveShard, Plan, index_of_sets
-from .source import Feed
+from .source import Input
 
 #: called about ten times a second while rows are read
-OnProgress = Callable[["_core.Progress", list[Feed]], None]
+OnProgress = Callable[["_core.Progress", list[Input]], None]
 
 #: the number of rejected rows is checked at commit, over all parts
 ANY_REJECTS = {"share": 1.0}
@@ -43,7 +43,7 @@ class Writer:
         # stems that the values of another set cannot have
         self._taken = taken_stems([table.options for table in plan.sets], index_of_sets(plan.sets))
 
-    def write(self, inputs: Sequence[list[Feed]], on_progress: OnProgress | None = None) -> Part:
+    def write(self, inputs: Sequence[list[Input]], on_progress: OnProgress | None = None) -> Part:
         """Writes the shards of all sets.
 
         Args:
@@ -52,8 +52,8 @@ class Writer:
         Raises:
             Error: what the core, or closing an input, raises.
         """
-        for number, feeds in enumerate(inputs):
-            self._write_set(number, feeds, on_progress)
+        for number, inputs_of_set in enumerate(inputs):
+            self._write_set(number, inputs_of_set, on_progress)
         names: dict[str, str] = {}
         if self._plan.content_named:
             for number, outcome in enumerate(self.outcomes):
@@ -62,11 +62,13 @@ class Writer:
         kept = self._staging.complete(names, rejects)
         return Part(self._plan.job or "", uuid4().hex, tuple(self.outcomes), tuple(kept))
 
-    def _write_set(self, number: int, feeds: list[Feed], on_progress: OnProgress | None) -> None:
+    def _write_set(
+        self, number: int, inputs_of_set: list[Input], on_progress: OnProgress | None
+    ) -> None:
         plan, staging = self._plan, self._staging
         options = plan.sets[number].options
         progress = _core.Progress()
-        tick = (lambda: on_progress(progress, feeds)) if on_progress is not None else None
+        tick = (lambda: on_progress(progress, inputs_of_set)) if on_progress is not None else None
         rejects = staging.scratch / f"rejects-{number}.new"
         self.rejects.append(rejects)
         settings = plan.settings[number] | {"taken": self._taken}
@@ -76,7 +78,7 @@ class Writer:
             # the only call of the core that builds; the destination decides where it writes
             text = _core.build(
                 json.dumps(settings),
-                [(feed.name, feed.format, feed.handle, feed.gaps) for feed in feeds],
+                [(one.name, one.format, one.handle, one.gaps) for one in inputs_of_set],
                 staging.sink(),
                 rejects,
                 progress,
@@ -93,8 +95,8 @@ class Writer:
                 self.outcomes.append(Outcome.unfinished(progress.rows))
             raise
         finally:
-            while feeds:
-                feeds.pop(0).close()
+            while inputs_of_set:
+                inputs_of_set.pop(0).close()
         outcome = Outcome.of_core(json.loads(text))
         self._taken += taken_by(group.stem for group in outcome.groups)
         self.outcomes.append(outcome)
@@ -121,8 +123,8 @@ def _as_live(shard: Shard, live: LiveShard) -> Shard:
     return replace(shard, changed=False, compressed_bytes=live.compressed_bytes)
 
 
-def close_all(inputs: Iterable[list[Feed]]) -> None:
+def close_all(inputs: Iterable[list[Input]]) -> None:
     """Closes the inputs that were not read; an error here would hide the first one."""
-    for feed in chain.from_iterable(inputs):
+    for one in chain.from_iterable(inputs):
         with suppress(Error):
-            feed.close()
+            one.close()

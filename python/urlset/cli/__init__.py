@@ -1,6 +1,6 @@
-"""The command line: ``urlset build | init | verify | read | diff | announce``.
+"""The command line: ``urlset init | build | verify | read | diff | announce``.
 
-Each command lives in a module of its own that is imported when it is called: start-up counts.
+Each command is a module, imported when the command is called, to keep the start-up short.
 """
 
 from __future__ import annotations
@@ -15,14 +15,15 @@ from importlib import import_module
 import click
 
 from ..errors import Error
+from ..wording import one_line
 
 COMMANDS = {
     "init": "look at the columns of an input and write a commented urlset.toml",
     "build": "turn a catalog into sitemaps and publish them",
-    "verify": "check anybody's sitemaps: a file, a folder, a URL",
+    "verify": "check sitemaps of any producer: a file, a folder, a URL",
     "read": "turn sitemaps back into rows",
-    "diff": "tell which URLs were added, changed, removed",
-    "announce": "tell the search engines",
+    "diff": "show which URLs were added, changed, removed",
+    "announce": "announce sitemaps and changes to search engines",
 }
 
 
@@ -56,30 +57,25 @@ def _version(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
 @click.group(
     cls=_Lazy,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog="urlset COMMAND --help teaches each by example.",
+    epilog="urlset COMMAND --help shows options and examples.",
 )
 @click.option(
     "--version", is_flag=True, callback=_version, expose_value=False, is_eager=True,
     help="Show the version and the gzip encoder.",
 )  # fmt: skip
 def cli() -> None:
-    """Turn catalogs of millions of rows into sitemaps, and keep them right."""
+    """Turn catalogs of millions of rows into sitemaps, and keep them valid."""
 
 
-#: what a write may end with
+#: errors of a write
 UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
 
 
-def one_line(text: str) -> str:
-    """``text`` on one line, control characters escaped: nothing in the data reaches a terminal."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
-
-
 def main(argv: list[str] | None = None) -> None:
-    """Run the command line and leave the process with its exit status."""
+    """Runs the command line and exits with its status."""
     if argv is None:  # a process of its own
-        _mend_streams()
-        # pyarrow would import them where they are installed, and urlset has no use for them: 0.3 s
+        _open_streams()
+        # pyarrow imports them if they are installed, which takes 0.3 s; urlset does not use them
         missing = dict.fromkeys(("numpy", "pandas"))
         sys.modules.update(missing)  # type: ignore[arg-type] # None: as if not installed
     try:
@@ -95,23 +91,23 @@ def main(argv: list[str] | None = None) -> None:
         hint = ""
         if isinstance(error, click.UsageError) and error.ctx is not None:
             hint = f" (see '{error.ctx.command_path} --help')"
-        _say(f"{error.format_message()}{hint}")
+        _print_error(f"{error.format_message()}{hint}")
         status = 2 if isinstance(error, click.UsageError) else 3
     except Error as error:
-        _say(f"{error} [{error.code}]")
+        _print_error(f"{error} [{error.code}]")
         status = error.exit_status
     except BrokenPipeError:
-        # the reader of our output has left; do not fail again when Python flushes at exit
+        # the reader of the output is gone; Python must not fail again when it flushes at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         status = 3
     except OSError as error:
         if os.environ.get("URLSET_TRACEBACK"):
             raise
-        status = _system(error)
+        status = _system_error(error)
     except MemoryError:
         if os.environ.get("URLSET_TRACEBACK"):
             raise
-        _say(
+        _print_error(
             "there is not enough memory; allow more (ulimit -v, or the limit of the container), or"
             " use fewer --threads [system.memory]"
         )
@@ -122,30 +118,30 @@ def main(argv: list[str] | None = None) -> None:
         if os.environ.get("URLSET_TRACEBACK"):
             raise
         if is_refused(error):  # by a library
-            _say(f"{REFUSED} [system.threads]")
+            _print_error(f"{REFUSED} [system.threads]")
         else:
-            _say(
-                f"internal error: {type(error).__name__}: {error}; this is a defect of urlset,"
+            _print_error(
+                f"internal error: {type(error).__name__}: {error}; this is a bug in urlset,"
                 " please report it with the traceback that URLSET_TRACEBACK=1 shows"
             )
         status = 3
     status = status if isinstance(status, int) else 0
     if argv is not None:
         sys.exit(status)
-    # all is done and closed; Python would clean up for 8 ms more, and a signal then would change
-    # the status that is told
+    # everything is closed; Python would clean up for 8 ms more, and a signal in that time would
+    # change the exit status
     try:
-        if sys.stdout is not None:  # as under >&-
+        if sys.stdout is not None:  # as with >&-
             sys.stdout.flush()
     except BrokenPipeError:
         status = 3
     except OSError as error:
-        status = _system(error)
+        status = _system_error(error)
     os._exit(status)
 
 
-class _Deaf(io.TextIOWrapper):
-    """Standard error that may be full or closed: what was done does not depend on it."""
+class _SafeStderr(io.TextIOWrapper):
+    """Standard error that may be full or closed: a failed message does not fail the command."""
 
     def write(self, text: str) -> int:
         with suppress(OSError):
@@ -157,32 +153,32 @@ class _Deaf(io.TextIOWrapper):
             super().flush()
 
 
-def _mend_streams() -> None:
-    """A standard stream that is closed is not to become a file that is opened next.
+def _open_streams() -> None:
+    """Keeps the numbers of closed standard streams from the files that are opened next.
 
-    What is written to a closed output, or read from a closed input, fails as before.
+    Writing to a closed output and reading from a closed input still fail.
     """
     for number, mode in ((0, os.O_WRONLY), (1, os.O_RDONLY), (2, os.O_WRONLY)):
         try:
             os.fstat(number)
         except OSError:
             with suppress(OSError):
-                # the lowest number that is free is this one
+                # open() returns the lowest free number, which is this one
                 os.open(os.devnull, mode)
-    with suppress(AttributeError, OSError):  # not a stream of the system
+    with suppress(AttributeError, OSError):  # not a stream of the operating system
         buffer = sys.stderr.buffer if sys.stderr is not None else os.fdopen(2, "wb", closefd=False)
         encoding = getattr(sys.stderr, "encoding", "utf-8")
-        sys.stderr = _Deaf(buffer, encoding, "backslashreplace", line_buffering=True)
+        sys.stderr = _SafeStderr(buffer, encoding, "backslashreplace", line_buffering=True)
 
 
-def _system(error: OSError) -> int:
-    """Says what the operating system refused, which nothing else has explained; the status."""
+def _system_error(error: OSError) -> int:
+    """Prints an error of the operating system that no other module explained; returns 3."""
     place = error.filename
     if place is None and error.errno in UNWRITABLE:
-        place = "standard output"  # whatever writes to a file says which
-    _say(f"{f'{place}: ' if place else ''}{error.strerror or error}")
+        place = "standard output"  # an error of a file has its name
+    _print_error(f"{f'{place}: ' if place else ''}{error.strerror or error}")
     return 3
 
 
-def _say(message: str) -> None:
+def _print_error(message: str) -> None:
     click.echo(f"urlset: error: {one_line(message)}", err=True)

@@ -1,4 +1,4 @@
-"""The line that tells how far a build has come."""
+"""The progress line of a build."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from ..wording import count
 
 if TYPE_CHECKING:
     from .. import _core
-    from ..build.source import Feed
+    from ..build.source import Input
 
 
 class Line:
-    """Rows, rows a second, shards, and the time left where the size of the input is known."""
+    """Rows, rows per second, shards, and the time left if the size of the input is known."""
 
     def __init__(self) -> None:
         self._bar = Progress(
@@ -46,14 +46,14 @@ class Line:
     def __exit__(self, *_: object) -> None:
         self._bar.stop()
 
-    def update(self, progress: _core.Progress, inputs: list[Feed]) -> None:
+    def update(self, progress: _core.Progress, inputs: list[Input]) -> None:
         """Called about ten times a second."""
         rows, shards = progress.rows, progress.shards
         rate = rows / max(time.monotonic() - self._started, 1e-3)
         text = f"{count(rows, 'row')}  {rate:,.0f} rows/s  {count(shards, 'sitemap')}"
         total = done = None
-        if inputs and all(feed.size for feed in inputs):
-            total, done = sum(feed.size for feed in inputs), progress.bytes
-        elif inputs and all(feed.rows for feed in inputs):
-            total, done = sum(feed.rows or 0 for feed in inputs), rows
+        if inputs and all(one.size for one in inputs):
+            total, done = sum(one.size for one in inputs), progress.bytes
+        elif inputs and all(one.rows for one in inputs):
+            total, done = sum(one.rows or 0 for one in inputs), rows
         self._bar.update(self._task, description=text, total=total, completed=done or 0)

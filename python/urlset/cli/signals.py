@@ -1,4 +1,4 @@
-"""SIGINT and SIGTERM: what a command does first, and once."""
+"""SIGINT and SIGTERM: cleaned up once, then the process ends."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ import click
 
 from ..signals import together
 
-#: seconds that the main thread has to clean up, before the process ends all the same: the next
-#: build cleans up after one that had to leave, and nothing does after another command
+#: seconds for the main thread to clean up before the process exits. A build has less: the next
+#: build cleans up after it.
 BUILD_GRACE = 0.3
 GRACE = 0.7
 
 
 class Stopped(KeyboardInterrupt):
-    """The first signal has come; ``status`` is the exit status that it asks for."""
+    """The first signal; ``status`` is the exit status for it."""
 
     def __init__(self, status: int) -> None:
         super().__init__()
@@ -33,20 +33,20 @@ class Stopped(KeyboardInterrupt):
 def stopping(
     leave: Callable[[int], NoReturn] | None = None, grace: float = GRACE
 ) -> Iterator[None]:
-    """Raises :class:`Stopped` in the block at the first signal, and ignores those after it.
+    """Raises :class:`Stopped` in the block at the first signal and ignores further signals.
 
-    Python raises it between two steps of its own code in the main thread, which may wait in C++ for
-    minutes. So a thread learns of the signal, too.
+    Python raises it in the main thread, between two bytecode instructions. The main thread may wait
+    in C++ for minutes, so a second thread watches for signals, too.
 
     Args:
-        leave: called by that thread with the exit status, where the main thread has not ended the
-            process soon; None where it always can.
-        grace: how soon, in seconds.
+        leave: called by that thread with the exit status if the main thread has not ended the
+            process after ``grace``; None if the main thread never waits.
+        grace: in seconds.
     """
 
     def stop(number: int, _frame: object) -> NoReturn:
-        for held in before:
-            signal.signal(held, signal.SIG_IGN)  # the cleaning up is not to be cut short
+        for watched in before:
+            signal.signal(watched, signal.SIG_IGN)  # do not interrupt the clean-up
         raise Stopped(128 + number)
 
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
@@ -64,7 +64,7 @@ def stopping(
 def _watched(
     leave: Callable[[int], NoReturn] | None, grace: float, numbers: set[int]
 ) -> Iterator[None]:
-    """Tells a thread of signals as soon as they come, whatever the main thread waits for."""
+    """A thread that receives signals even while the main thread waits."""
     if leave is None:
         yield
         return
@@ -72,39 +72,39 @@ def _watched(
     os.set_blocking(writer, False)
 
     def watch() -> None:
-        while number := os.read(reader, 1):  # the number of the signal; nothing at the end
+        while number := os.read(reader, 1):  # the number of a signal; empty at the end
             if number[0] in numbers:
                 with together:
-                    pass  # the signal is raised again after what belongs together
+                    pass  # waits for a block that must not be interrupted
                 time.sleep(grace)
                 with together:
                     leave(128 + number[0])
         os.close(reader)
 
     thread = threading.Thread(target=watch, name="watch for signals", daemon=True)
-    former = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
-    with suppress(RuntimeError):  # no thread is left: the main one must do
+    previous = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+    with suppress(RuntimeError):  # no thread can be started: the main thread handles signals
         thread.start()
     try:
         yield
     finally:
-        signal.set_wakeup_fd(former)
-        os.close(writer)  # which ends the thread, where no signal has come
+        signal.set_wakeup_fd(previous)
+        os.close(writer)  # ends the thread
 
 
 @contextmanager
 def stoppable() -> Iterator[None]:
-    """Ends the process with 130 or 143 when a signal comes, after the block has cleaned up."""
+    """Ends the process with 130 or 143 after a signal, when the block has cleaned up."""
     leaving = threading.Lock()
 
     def leave(status: int) -> NoReturn:
-        leaving.acquire()  # for good: of the watcher and the main thread, the first one speaks
+        leaving.acquire()  # never released: the first of watcher and main thread reports
         try:
             click.echo("urlset: stopped by a signal", err=True)
-            if sys.stdout is not None:  # as under >&-
+            if sys.stdout is not None:  # as with >&-
                 sys.stdout.flush()
         finally:
-            os._exit(status)  # threads that wait for the network are not waited for
+            os._exit(status)  # does not wait for threads that wait for the network
 
     with stopping(leave):
         try:

@@ -6,18 +6,21 @@ import os
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .. import _core
 from ..destination.manifest import ShardRecord
 from ..errors import ConfigError
 from ..rows import Rows
 from .lookup import find
+from .options import MEMORY, MIN_MEMORY, DiffOptions
 from .read import must_be_whole, thread_count
 from .targets import Found, Item, peek
 
-#: bytes for entries before they go to disk, and the smallest value of the option
-MEMORY, MIN_MEMORY = 256 << 20, 1 << 20
+if TYPE_CHECKING:
+    from typing import Unpack
+
+    from ..keywords import DiffKeywords
 
 #: path, name and, if a manifest has it, digest of a file
 SideFile = tuple[Any, str, str | None]
@@ -50,13 +53,7 @@ class Changes(Rows):
 
 
 def diff(
-    old: str | os.PathLike[str],
-    new: str | os.PathLike[str],
-    *,
-    lenient: bool = False,
-    memory: int = MEMORY,
-    threads: int | None = None,
-    allow_private: bool = False,
+    old: str | os.PathLike[str], new: str | os.PathLike[str], **options: Unpack[DiffKeywords]
 ) -> Changes:
     """Compare two sets of sitemaps of any producer: files, indexes, folders or URLs.
 
@@ -67,10 +64,7 @@ def diff(
 
     Args:
         old, new: the set before and after.
-        lenient: skip what cannot be read instead of failing.
-        memory: bytes for entries; more of them go to disk.
-        threads: 1 or more; by default one per core.
-        allow_private: also fetch from private addresses.
+        options: those of ``urlset diff --help``, with underscores; ``memory`` in bytes.
 
     Returns:
         Rows with the columns ``change`` (added, changed, removed), ``loc``, ``lastmod``,
@@ -79,14 +73,21 @@ def diff(
     Raises:
         InputError: a set does not exist, contains no sitemap, or is damaged.
     """
+    chosen = DiffOptions(**options)
     stack = ExitStack()
     try:
         sides = []
         for target in (old, new):
-            found = stack.enter_context(find(target, allow_private=allow_private))
-            must_be_whole(found, lenient)
+            found = stack.enter_context(find(target, allow_private=chosen.allow_private))
+            must_be_whole(found, chosen.lenient)
             sides.append(files_of(found))
-        return compare(*sides, lenient=lenient, memory=memory, threads=threads, stack=stack)
+        return compare(
+            *sides,
+            lenient=chosen.lenient,
+            memory=chosen.memory,
+            threads=chosen.threads,
+            stack=stack,
+        )
     except BaseException:
         stack.close()
         raise

@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import os
 from contextlib import ExitStack
+from typing import TYPE_CHECKING
 
 from .. import _core
 from ..errors import ConfigError, InputError
 from ..rows import Rows
 from ..threads import available_cores
 from .lookup import find
+from .options import ReadOptions
 from .targets import Found
 
+if TYPE_CHECKING:
+    from typing import Unpack
 
-def read(
-    target: str | os.PathLike[str],
-    *,
-    lenient: bool = False,
-    threads: int | None = None,
-    allow_private: bool = False,
-) -> Rows:
+    from ..keywords import ReadKeywords
+
+
+def read(target: str | os.PathLike[str], **options: Unpack[ReadKeywords]) -> Rows:
     """Read a sitemap, an index with all it lists, a folder, or an http(s) URL.
 
     The columns, in the order of the files and their entries:
@@ -40,10 +41,8 @@ def read(
 
     Args:
         target: a file, a folder or a URL, of any producer, plain or gzip, XML or text.
-        lenient: skip what cannot be read (damaged files, entries without loc) instead of
-            failing.
-        threads: 1 or more; by default one per core.
-        allow_private: also fetch from private addresses.
+        options: those of ``urlset read --help``, with underscores. Without ``lenient`` the first
+            damaged file or entry without loc is an error.
 
     Returns:
         Rows that can be read any number of times, each time from the files: ``read_all()`` for a
@@ -53,13 +52,14 @@ def read(
         InputError: the target does not exist or contains no sitemap; while reading, also damage
             with the codes of docs/verify.md, such as ``xml.truncated``.
     """
+    chosen = ReadOptions(**options)
     stack = ExitStack()
     try:
-        found = stack.enter_context(find(target, allow_private=allow_private))
-        must_be_whole(found, lenient)
+        found = stack.enter_context(find(target, allow_private=chosen.allow_private))
+        must_be_whole(found, chosen.lenient)
         files = [(item.path, item.name) for item in found.items]
-        count = thread_count(threads)
-        return Rows(_core.read_stream(files, count, lenient, stack), stack, count)
+        count = thread_count(chosen.threads)
+        return Rows(_core.read_stream(files, count, chosen.lenient, stack), stack, count)
     except BaseException:
         stack.close()
         raise

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .. import _core
 from ..errors import ConfigError
 from ..hosts import host_list
 from .lookup import find
+from .options import MIN_MEMORY, VerifyOptions
 from .targets import Found
 
-MEMORY = 256 << 20
+if TYPE_CHECKING:
+    from typing import Unpack
+
+    from ..keywords import VerifyKeywords
+
 _RANK = {"error": 0, "warning": 1, "note": 2}
 
 
@@ -87,72 +91,42 @@ class Report:
         return {"version": _core.__version__, **totals, **asdict(self)}
 
 
-@dataclass(frozen=True)
-class Checks:
-    """The options of a check, for one file or many.
-
-    Attributes:
-        duplicates: report URLs that are listed twice, within and across files.
-        reciprocity: report alternates (hreflang) that do not link back.
-        memory: bytes for the hashes of all URLs; above that they go to disk.
-        threads: 1 or more; by default one per core.
-        most: the number of findings to list for each code and file; all are counted.
-    """
-
-    duplicates: bool = True
-    reciprocity: bool = False
-    memory: int = MEMORY
-    threads: int | None = None
-    most: int = 100
-
-
-def verify(
-    target: str | os.PathLike[str],
-    *,
-    strict: bool = False,
-    duplicates: bool = True,
-    reciprocity: bool = False,
-    memory: int = MEMORY,
-    threads: int | None = None,
-    most: int = 100,
-    hosts: str | Sequence[str] | None = None,
-    allow_private: bool = False,
-) -> Report:
+def verify(target: str | os.PathLike[str], **options: Unpack[VerifyKeywords]) -> Report:
     """Check a sitemap, an index with all it lists, a folder of them, or an http(s) URL.
 
     Args:
         target: a file, a folder or a URL, of any producer, plain or gzip, XML or text.
-        strict: warnings count as errors in ``report.ok``.
-        duplicates, reciprocity, memory, threads, most: see :class:`Checks`.
-        hosts: the hosts that URLs may have besides the host of their file: ``"same"`` (none),
-            ``"any"``, or hosts as a list or separated by commas, each ``host`` or ``host:port``.
-            The default is the value in the manifest of a build, else ``"same"``.
-        allow_private: also fetch from private addresses.
+        options: those of ``urlset verify --help``, with underscores; ``duplicates=False`` for
+            ``--no-duplicates``, ``memory`` in bytes, ``hosts`` also as a list. ``strict`` changes
+            ``ok`` in the report.
 
     Raises:
         InputError: the target does not exist, or contains no sitemap.
         ConfigError: an option is out of range.
     """
     start = time.monotonic()
-    if memory < 1 << 20 or most < 1 or (threads is not None and threads < 1):
+    chosen = VerifyOptions(**options)
+    threads, hosts = chosen.threads, chosen.hosts
+    too_few_threads = threads is not None and threads < 1
+    if chosen.memory < MIN_MEMORY or chosen.most < 1 or too_few_threads:
         raise ConfigError(
             "memory must be at least 1 MiB, most and threads at least 1", code="verify.options"
         )
     allowed = None if hosts is None else host_list(hosts)
-    with find(target, allow_private=allow_private) as found:
+    with find(target, allow_private=chosen.allow_private) as found:
         if hosts is not None:
             for rules in found.rules:
                 rules.hosts = allowed
-        report = verify_found(found, Checks(duplicates, reciprocity, memory, threads, most))
-    if strict:
+        report = verify_found(found, chosen)
+    if chosen.strict:
         report.ok = report.ok and not report.total("warning")
     report.seconds = round(time.monotonic() - start, 3)
     return report
 
 
-def verify_found(found: Found, checks: Checks | None = None) -> Report:
-    """Check the files that :func:`.targets.find` found, and add the problems that it found."""
-    checks = checks or Checks()
+def verify_found(found: Found, checks: VerifyOptions | None = None) -> Report:
+    """Check the files that :func:`.lookup.find` found, and add the problems that it found."""
+    checks = checks or VerifyOptions()
     report = Report()
     severities = _severities()
     files = _core.verify_files(found.items, found.rules, checks)

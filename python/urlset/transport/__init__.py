@@ -17,14 +17,14 @@ module imports nothing of httpx, so that commands without network start fast.
 
 from __future__ import annotations
 
-from ..wording import printable
+from ..wording import one_line
 
 
 class ExchangeError(Exception):
     """No complete answer came. The message is one line without the URL."""
 
     def __init__(self, message: str, *, retry: bool = False) -> None:
-        super().__init__(printable(message))
+        super().__init__(one_line(message))
         self.retry = retry
 
 

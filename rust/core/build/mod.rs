@@ -7,7 +7,8 @@
 //!     read             render           shard            write
 //! ```
 //!
-//! [`pipeline`] is the only module that knows all stages and the threads.
+//! [`pipeline`] is the only module that knows all stages and the threads. The stages exchange the
+//! types of [`crate::flow`] and do not know each other.
 
 pub mod duplicates;
 pub mod pipeline;

@@ -14,6 +14,10 @@
 //!   bucket that is not full.
 //! - The home bucket doubles with the size of the table, so growing reads and writes in order.
 //!
+//! **What was tried.** `hashbrown::HashTable` in the same partitions, with keys of 10 bytes: 2.85 s
+//! instead of 2.6 s of CPU time for a build of 2 M rows with `--duplicates drop --threads 1`, and the
+//! difference grows with the rows, since it cannot prefetch.
+//!
 //! The tests below compare it with `std::collections::HashSet`, also for keys that collide in the
 //! first and the last bucket.
 

@@ -19,5 +19,6 @@ pub mod pool;
 pub mod row;
 pub mod sample;
 pub mod shard;
+pub mod source;
 pub mod spill;
 pub mod value;

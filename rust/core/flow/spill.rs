@@ -6,7 +6,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorCode, Result};
 
 /// A growing temporary file. Each element is written once.
 pub struct SpillFile {
@@ -77,7 +77,7 @@ impl Segment {
     pub fn read_at(&self, at: usize, bytes: &mut [u8]) -> Result<()> {
         self.file
             .read_exact_at(bytes, self.offset + at as u64)
-            .map_err(|e| Error::output("output.spill", &self.path, e))
+            .map_err(|e| Error::output(ErrorCode::OutputSpill, &self.path, e))
     }
 
     /// Reads the bytes back.

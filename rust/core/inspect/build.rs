@@ -1,14 +1,16 @@
-//! The entry under construction: texts in an arena that is used again for the next entry.
+//! The entry under construction. Its texts are in an arena that is reused for the next entry.
 
 use crate::inspect::check::value::trim;
-use crate::inspect::document::entry::{Entry, Field, Part, Places, VideoField};
+use crate::inspect::document::entry::{Entry, Field, Part, Places};
 use crate::inspect::document::model::Ns;
 use crate::inspect::finding::At;
+use crate::sitemap::element::{Attribute, Element, Role};
+use crate::sitemap::extension;
 
-/// The most text an entry may hold.
-const MOST: usize = 8 << 20;
-/// The most parts it may hold: 1,000 images, and room for alternates and videos.
-const MOST_PARTS: usize = 200_000;
+/// Limit of the text of an entry.
+const MAX_TEXT: usize = 8 << 20;
+/// Limit of its parts: 1,000 images, and other extensions.
+const MAX_PARTS: usize = 200_000;
 
 /// The attributes of an `xhtml:link`.
 #[derive(Default)]
@@ -30,7 +32,7 @@ pub(crate) struct EntryBuf {
     at: At,
     /// The apostrophe of `loc` was written as itself.
     pub bare_apostrophe: bool,
-    /// White space stood before the root.
+    /// White space precedes the root.
     pub lead: bool,
     /// The link whose attributes are being read.
     pub alternate: Alternate,
@@ -45,37 +47,43 @@ impl EntryBuf {
         self.parts.clear();
     }
 
-    /// Whether it holds as much as an entry may.
+    /// Whether the entry exceeds a limit.
     pub fn is_full(&self) -> bool {
-        self.arena.len() > MOST || self.parts.len() > MOST_PARTS
+        self.arena.len() > MAX_TEXT || self.parts.len() > MAX_PARTS
     }
 
     /// An element starts.
-    pub fn open(&mut self, field: Field, at: At) {
-        match field {
-            Field::Entry => {
+    pub fn open(&mut self, element: &'static Element, at: At) {
+        match element.role {
+            Role::Entry => {
                 self.clear();
                 self.at = at;
                 self.places = [at; 4];
             }
-            Field::Image | Field::Video | Field::News => self.part(field, b"", at),
-            Field::Alternate => self.alternate = Alternate::default(),
+            Role::Block => {
+                if let Some(place) = extension::of_root(element) {
+                    self.part(Field::Block(place), b"", at);
+                }
+            }
+            Role::Link => self.alternate = Alternate::default(),
+            Role::Field if element.is_record() => self.part(Field::Record(element), b"", at),
             _ => {}
         }
     }
 
     /// A text element ends.
-    pub fn value(&mut self, field: Field, text: &[u8], at: At) {
-        let which = match field {
-            Field::Loc => 0,
-            Field::Lastmod => 1,
-            Field::Changefreq => 2,
-            Field::Priority => 3,
-            Field::None => return,
-            // white space around words is a fault there, so it stays
-            _ => return self.part(field, trim(text), at),
+    pub fn value(&mut self, element: &'static Element, text: &[u8], at: At) {
+        let which = match element.role {
+            Role::Loc => 0,
+            Role::Lastmod => 1,
+            Role::Changefreq => 2,
+            Role::Priority => 3,
+            Role::ImageLoc => return self.part(Field::ImageLoc, trim(text), at),
+            // white space around words is a fault that is checked elsewhere, so it stays
+            Role::Field => return self.part(Field::Text(element), trim(text), at),
+            Role::Checked | Role::Entry | Role::Link | Role::Block => return,
         };
-        let kept = if field == Field::Changefreq { text } else { trim(text) };
+        let kept = if element.role == Role::Changefreq { text } else { trim(text) };
         if trim(text).len() < text.len() {
             self.padded |= 1 << which;
         }
@@ -86,18 +94,8 @@ impl EntryBuf {
     }
 
     /// An attribute that is read back.
-    pub fn attribute(&mut self, of: Field, name: &str, value: &[u8], at: At) {
-        let field = match (of, name) {
-            (Field::VideoPart(VideoField::Restriction), "relationship") => {
-                VideoField::RestrictionRelationship
-            }
-            (Field::VideoPart(VideoField::Platform), "relationship") => {
-                VideoField::PlatformRelationship
-            }
-            (Field::VideoPart(VideoField::Uploader), "info") => VideoField::UploaderInfo,
-            _ => return,
-        };
-        self.part(Field::VideoPart(field), trim(value), at);
+    pub fn attribute(&mut self, attribute: &'static Attribute, value: &[u8], at: At) {
+        self.part(Field::Attribute(attribute), trim(value), at);
     }
 
     /// An attribute of an `xhtml:link`.
@@ -142,13 +140,12 @@ impl EntryBuf {
         self.arena.get(start as usize..end as usize)
     }
 
-    /// The parts of the video that was begun last.
-    pub fn last_video(&self) -> impl Iterator<Item = (VideoField, &[u8])> {
-        let start = self.parts.iter().rposition(|part| part.field == Field::Video).unwrap_or(0);
-        self.parts.get(start..).unwrap_or_default().iter().filter_map(|part| match part.field {
-            Field::VideoPart(field) => Some((field, self.entry().text(part))),
-            _ => None,
-        })
+    /// The parts of the block that began last.
+    pub fn last_block(&self) -> impl Iterator<Item = (Field, &[u8])> {
+        let is_block = |part: &Part| matches!(part.field, Field::Block(_));
+        let start = self.parts.iter().rposition(is_block).unwrap_or(0);
+        let parts = self.parts.get(start..).unwrap_or_default();
+        parts.iter().map(|part| (part.field, self.entry().text(part)))
     }
 
     /// The entry.

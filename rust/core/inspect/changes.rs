@@ -9,9 +9,10 @@ use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use crossbeam_channel::bounded;
 
 use crate::error::{Error, Kind, Result};
-use crate::inspect::diff::{Change, Counts, Options, Shard, diff};
+use crate::inspect::diff::{Change, Counts, Options, SetFile, diff};
 use crate::inspect::read::{BatchStream, internal, tell};
-use crate::inspect::rows::{ROWS, text};
+use crate::inspect::records::text;
+use crate::inspect::rows::ROWS;
 use crate::thread::{inject, start};
 
 /// The columns of a change feed.
@@ -48,8 +49,8 @@ impl Batches {
 
 /// Compares behind a stream of batches. `counts` has them once the stream is at its end.
 pub fn stream(
-    old: Vec<Shard>,
-    new: Vec<Shard>,
+    old: Vec<SetFile>,
+    new: Vec<SetFile>,
     options: Options,
     counts: Arc<Mutex<Option<Counts>>>,
 ) -> BatchStream {

@@ -1,50 +1,10 @@
 //! Every finding that reading a sitemap can give: its stable code, its
 //! severity and what to do about it. `docs/verify.md` shows the same table.
 
-use serde::Serialize;
+use crate::sitemap::code::codes;
+use crate::sitemap::extension;
 
-/// How bad a finding is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Severity {
-    /// Worth knowing; crawlers cope.
-    Note,
-    /// Prose and schema disagree, or crawlers may ignore it.
-    Warning,
-    /// Against the protocol's prose or its official schema.
-    Error,
-}
-
-impl Severity {
-    /// `note`, `warning`, `error`
-    pub fn name(self) -> &'static str {
-        match self {
-            Severity::Note => "note",
-            Severity::Warning => "warning",
-            Severity::Error => "error",
-        }
-    }
-}
-
-/// A kind of finding.
-#[derive(Debug, PartialEq, Eq)]
-pub struct Code {
-    /// Stable, such as `loc.relative`.
-    pub name: &'static str,
-    /// How bad it is.
-    pub severity: Severity,
-    /// What to do about it.
-    pub help: &'static str,
-}
-
-macro_rules! codes {
-    ($($id:ident $severity:ident $name:literal $help:literal)*) => {
-        $(#[doc = concat!("`", $name, "`: ", $help)]
-        pub static $id: Code = Code { name: $name, severity: Severity::$severity, help: $help };)*
-        /// All codes, in the order of the documentation.
-        pub static ALL: &[&Code] = &[$(&$id),*];
-    };
-}
+pub use crate::sitemap::code::{Code, Severity};
 
 codes! {
     FILE_UNREADABLE Error "file.unreadable" "make the file readable"
@@ -116,34 +76,6 @@ codes! {
     PRIORITY_INVALID Error "priority.invalid" "write a number from 0.0 to 1.0"
     DATE_INVALID Error "date.invalid" "write YYYY-MM-DD or YYYY-MM-DDThh:mm:ssZ"
     DATE_PRECISION Warning "date.precision" "write YYYY-MM-DD or YYYY-MM-DDThh:mm:ssZ: the schema knows no year, month or minute"
-    IMAGE_LOC Error "image.loc" "write the absolute, percent-encoded URL of the image"
-    IMAGE_TOO_MANY Error "image.too_many" "list 1,000 images at most for one URL"
-    VIDEO_URL Error "video.url" "write an absolute, percent-encoded URL"
-    VIDEO_CONTENT Error "video.content" "give content_loc or player_loc"
-    VIDEO_SAME_AS_LOC Error "video.same_as_loc" "point to the video itself, not to its page"
-    VIDEO_TITLE Warning "video.title" "shorten the title: the schema allows 100 characters"
-    VIDEO_DESCRIPTION Error "video.description" "shorten the description to 2,048 characters"
-    VIDEO_DURATION Error "video.duration" "write seconds from 1 to 28800"
-    VIDEO_RATING Error "video.rating" "write a number from 0.0 to 5.0"
-    VIDEO_VIEW_COUNT Error "video.view_count" "write a whole number, 0 or more"
-    VIDEO_TAGS Error "video.tags" "write 32 tags at most"
-    VIDEO_YES_NO Error "video.yes_no" "write yes or no"
-    VIDEO_RESTRICTION Error "video.restriction" "list two-letter country codes in capitals, by single spaces"
-    VIDEO_PLATFORM Error "video.platform" "list web, mobile or tv, by single spaces"
-    VIDEO_UPLOADER Error "video.uploader" "shorten the name to 255 characters; info is a URL on the page's host"
-    VIDEO_VALUE Error "video.value" "correct the value, or leave the retired element out"
-    NEWS_LANGUAGE Error "news.language" "write an ISO 639 code of two or three letters, or zh-cn, zh-tw"
-    NEWS_VALUE Error "news.value" "correct the value, or leave the retired element out"
-    NEWS_REPEATED Error "news.repeated" "write one news:news an entry"
-    NEWS_TOO_MANY Error "news.too_many" "list 1,000 articles at most in one sitemap"
-    NEWS_OLD Note "news.old" "drop the news block two days after publication"
-    ALTERNATE_REL Warning "alternate.rel" "use rel=\"alternate\": other links are ignored"
-    ALTERNATE_HREFLANG Error "alternate.hreflang" "write language, then script, then region, as in de, zh-Hant, pt-BR, or x-default"
-    ALTERNATE_HREF Error "alternate.href" "write the absolute, percent-encoded URL of the version"
-    ALTERNATE_ATTRIBUTE Warning "alternate.attribute" "write only rel, hreflang and href"
-    ALTERNATE_REPEATED Error "alternate.repeated" "give each language one URL"
-    ALTERNATE_NO_SELF Warning "alternate.no_self" "list the page itself among its alternates"
-    ALTERNATE_ONE_WAY Warning "alternate.one_way" "link back from the other page: one-way pairs are ignored"
     INDEX_MISSING_FILE Error "index.missing_file" "publish the sitemap, or take it off the index"
     INDEX_WRONG_GZ Error "index.wrong_gz" "name the file in the index as it is published, .gz or not"
     INDEX_UNLISTED_FILE Note "index.unlisted_file" "list the sitemap in the index, or delete it"
@@ -161,11 +93,19 @@ codes! {
     FETCH_ENCODING Error "fetch.encoding" "serve .gz without Content-Encoding, or the plain file with it; never both"
 }
 
+/// All codes, those of the extensions included, in the order of the documentation.
+pub fn all() -> Vec<&'static Code> {
+    let (entries, rest) = ALL
+        .split_at(ALL.iter().position(|code| code.name.starts_with("index.")).unwrap_or(ALL.len()));
+    let extensions = extension::ALL.iter().flat_map(|extension| extension.findings);
+    entries.iter().chain(extensions).chain(rest).copied().collect()
+}
+
 #[cfg(test)]
 mod tests {
     #[test]
     fn names_are_unique_and_well_formed() {
-        let mut names: Vec<_> = super::ALL.iter().map(|code| code.name).collect();
+        let mut names: Vec<_> = super::all().iter().map(|code| code.name).collect();
         names.sort_unstable();
         assert!(names.windows(2).all(|pair| pair[0] != pair[1]));
         assert!(names.iter().all(|name| name.split('.').count() == 2));

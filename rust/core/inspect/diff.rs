@@ -1,10 +1,10 @@
-//! What changed between two sets of sitemaps, in bounded memory.
+//! The changes between two sets of sitemaps, in bounded memory.
 //!
-//! Files with the same bytes on both sides are left out before anything is inflated. The entries
-//! of the others are cast into partitions by the hash of their URL, on disk above the memory, and
-//! compared partition by partition: there an entry of the one side cancels its equal of the other.
-//! A URL counts once, however often a side lists it: it is changed where the entries of the two
-//! sides differ as sets. What stands in a file that was left out is not looked for elsewhere.
+//! Files with the same bytes on both sides are skipped before any is inflated. The entries of the
+//! others go to partitions by the hash of their URL, on disk above the memory limit, and each
+//! partition is compared by itself: an entry of one side cancels an equal entry of the other. A URL
+//! counts once, however often a side lists it: it has changed if the entries of the two sides differ
+//! as sets. Entries of skipped files are not compared with those of other files.
 
 use std::collections::HashMap;
 use std::io::Read;
@@ -12,74 +12,75 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use crate::error::{Error, Result};
-use crate::inspect::document::entry::{Entry, Field, Form, Visitor};
+use crate::error::{Error, ErrorCode, Result};
+use crate::flow::hash::HashKey;
+use crate::inspect::document::entry::{Entry, Form, Visitor};
 use crate::inspect::document::inflate::Inflater;
 use crate::inspect::document::{parse, regular};
 use crate::inspect::finding::Log;
-use crate::inspect::spill::{Hasher, PARTITIONS, Parts, Spill, Writer, partitions};
+use crate::inspect::partition::{Partitioned, Partitions, Writer};
 use crate::inspect::workers::Workers;
 
 /// A sitemap file of one side.
 #[derive(Debug, Clone)]
-pub struct Shard {
-    /// Where it lies.
+pub struct SetFile {
+    /// Its path.
     pub path: PathBuf,
-    /// What to call it in errors.
+    /// Its name in errors.
     pub name: String,
-    /// Digest of its uncompressed bytes, where a manifest has it.
+    /// The digest of its uncompressed bytes, if a manifest has it.
     pub digest: Option<String>,
 }
 
-/// What happened to a URL.
+/// The kind of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
-    /// Only the new side has it.
+pub enum ChangeKind {
+    /// Only the new side has the URL.
     Added,
-    /// Both have it, with another lastmod or other fields.
+    /// Both sides have it, with another lastmod or other fields.
     Changed,
     /// Only the old side has it.
     Removed,
 }
 
-impl Kind {
+impl ChangeKind {
     /// `added`, `changed`, `removed`
     pub fn name(self) -> &'static str {
         match self {
-            Kind::Added => "added",
-            Kind::Changed => "changed",
-            Kind::Removed => "removed",
+            ChangeKind::Added => "added",
+            ChangeKind::Changed => "changed",
+            ChangeKind::Removed => "removed",
         }
     }
 }
 
-/// One change.
+/// One change. Sorts by URL.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Change {
     /// The URL.
     pub loc: Vec<u8>,
-    /// What happened to it.
-    pub kind: Kind,
-    /// Its lastmod on the new side, as written.
+    /// The kind.
+    pub kind: ChangeKind,
+    /// The lastmod on the new side, as written.
     pub lastmod: Option<Vec<u8>>,
-    /// Its lastmod on the old side, as written.
+    /// The lastmod on the old side, as written.
     pub old_lastmod: Option<Vec<u8>>,
 }
 
-/// How to compare.
+/// The options of a comparison.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// Threads that read files.
     pub threads: usize,
-    /// Bytes for entries; above, they go to disk.
+    /// Bytes for entries; above that they go to disk.
     pub memory: usize,
-    /// Folder for that, the system's temporary one if `None`.
-    pub spill: Option<PathBuf>,
-    /// Leave out what cannot be read of a file, instead of failing.
+    /// The folder for them; by default the temporary folder of the system.
+    pub spill_folder: Option<PathBuf>,
+    /// Skip what cannot be read of a file, instead of failing.
     pub lenient: bool,
 }
 
-/// How much was compared.
+/// The totals of a comparison.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counts {
     /// URLs only on the new side.
@@ -88,68 +89,100 @@ pub struct Counts {
     pub changed: u64,
     /// URLs only on the old side.
     pub removed: u64,
-    /// Files of the new side that were left out because the old one has their equal.
+    /// Files of the new side that were skipped because the old side has the same bytes.
     pub skipped: u64,
 }
 
-/// Compares two sets of files and gives every change to `sink`: sorted by URL as long as they
-/// fit into the memory, else in an order that depends on the URLs alone.
+/// The side of a file or entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Side {
+    Old = 0,
+    New = 1,
+}
+
+/// A set of sides.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Sides(u8);
+
+impl Sides {
+    const NONE: Sides = Sides(0);
+    const OLD: Sides = Sides::of(Side::Old);
+    const NEW: Sides = Sides::of(Side::New);
+    const BOTH: Sides = Sides(3);
+
+    const fn of(side: Side) -> Sides {
+        Sides(1 << side as u8)
+    }
+
+    fn with(self, other: Sides) -> Sides {
+        Sides(self.0 | other.0)
+    }
+
+    fn contains(self, side: Side) -> bool {
+        self.0 & Sides::of(side).0 != 0
+    }
+}
+
+/// Compares two sets of files and passes every change to `sink`: sorted by URL if the entries fit
+/// into the memory, else in an order that depends on the URLs alone.
+///
+/// # Errors
+/// A file cannot be read or is damaged, unless lenient; the disk is full; cancelled.
 pub fn diff(
-    old: &[Shard],
-    new: &[Shard],
+    old: &[SetFile],
+    new: &[SetFile],
     options: &Options,
     poll: &mut dyn FnMut() -> bool,
     sink: &mut (dyn FnMut(&Change) -> Result<()> + Send),
 ) -> Result<Counts> {
     let (old, new, skipped) = without_equals(old, new, poll)?;
-    let files: Vec<(&Shard, u8)> = old
+    let files: Vec<(&SetFile, Side)> = old
         .into_iter()
-        .map(|shard| (shard, 0))
-        .chain(new.into_iter().map(|shard| (shard, 1)))
+        .map(|file| (file, Side::Old))
+        .chain(new.into_iter().map(|file| (file, Side::New)))
         .collect();
     let threads = options.threads.clamp(1, files.len().max(1));
-    let spill = Spill::new(options.memory, threads, options.spill.clone());
-    let hasher = Hasher::fixed();
+    let partitions = Partitions::new(options.memory, threads, options.spill_folder.clone());
     let next = AtomicUsize::new(0);
     let mut workers = Workers::new(threads, poll);
-    let parts: Vec<Parts> = workers.run(|stop| {
+    let writers = workers.run(|stop| {
         let mut inflater = Inflater::default();
-        let mut writer = spill.writer();
+        let mut writer = partitions.writer();
         while !stop.load(Ordering::Relaxed) {
-            let Some((shard, side)) = files.get(next.fetch_add(1, Ordering::Relaxed)) else {
+            let Some((file, side)) = files.get(next.fetch_add(1, Ordering::Relaxed)) else {
                 break;
             };
-            let casting = Casting {
+            let partitioner = Partitioner {
                 side: *side,
-                hasher: &hasher,
                 writer: &mut writer,
                 failed: None,
                 fields: Vec::new(),
                 stop,
             };
-            one(shard, casting, &mut inflater, options.lenient)?;
+            read_file(file, partitioner, &mut inflater, options.lenient)?;
         }
-        Ok(writer.into_parts())
+        Ok(writer)
     })?;
+    let entries = partitions.collect(writers)?;
     let mut counts = Counts { skipped, ..Counts::default() };
-    if spill.has_spilled() {
-        // partition after partition, so that no more than one waits; each sorted
-        for part in 0..PARTITIONS {
+    if entries.is_on_disk() {
+        // one partition at a time, to bound the memory; each is sorted
+        for partition in entries.partitions() {
             workers.check()?;
-            give(compare(&spill, &parts, part)?, &mut counts, sink)?;
+            report(compare(&entries, partition)?, &mut counts, sink)?;
         }
         return Ok(counts);
     }
-    let gather = |all: &mut Vec<Change>, part| {
-        all.extend(compare(&spill, &parts, part)?);
+    let gather = |all: &mut Vec<Change>, partition| {
+        all.extend(compare(&entries, partition)?);
         Ok(())
     };
-    let changes = partitions(&mut workers, Vec::new, gather)?.into_iter().flatten().collect();
-    give(changes, &mut counts, sink)?;
+    let changes = entries.for_each(&mut workers, Vec::new, gather)?.into_iter().flatten().collect();
+    report(changes, &mut counts, sink)?;
     Ok(counts)
 }
 
-fn give(
+fn report(
     mut changes: Vec<Change>,
     counts: &mut Counts,
     sink: &mut (dyn FnMut(&Change) -> Result<()> + Send),
@@ -157,38 +190,38 @@ fn give(
     changes.sort_unstable();
     for change in &changes {
         match change.kind {
-            Kind::Added => counts.added += 1,
-            Kind::Changed => counts.changed += 1,
-            Kind::Removed => counts.removed += 1,
+            ChangeKind::Added => counts.added += 1,
+            ChangeKind::Changed => counts.changed += 1,
+            ChangeKind::Removed => counts.removed += 1,
         }
         sink(change)?;
     }
     Ok(())
 }
 
-/// Leaves out the pairs of files with equal bytes: by the digests of manifests where all files
-/// have one, else by the digest of the files as they lie on disk.
+/// The files of both sides without pairs of equal bytes, and the number of pairs. Compares the
+/// digests of manifests if all files have one, else the digests of the files on disk.
 fn without_equals<'a>(
-    old: &'a [Shard],
-    new: &'a [Shard],
+    old: &'a [SetFile],
+    new: &'a [SetFile],
     poll: &mut dyn FnMut() -> bool,
-) -> Result<(Vec<&'a Shard>, Vec<&'a Shard>, u64)> {
-    let known = old.iter().chain(new).all(|shard| shard.digest.is_some());
-    let mut digest = |shard: &Shard| match (&shard.digest, known) {
+) -> Result<(Vec<&'a SetFile>, Vec<&'a SetFile>, u64)> {
+    let known = old.iter().chain(new).all(|file| file.digest.is_some());
+    let mut digest = |file: &SetFile| match (&file.digest, known) {
         (Some(digest), true) => Ok(digest.clone()),
         _ if poll() => Err(Error::cancelled()),
-        _ => digest_of(&shard.path, poll).map_err(|error| unreadable(shard, &error)),
+        _ => digest_of(&file.path, poll).map_err(|error| unreadable(file, &error)),
     };
-    let mut left: HashMap<String, Vec<&Shard>> = HashMap::new();
-    for shard in old {
-        left.entry(digest(shard)?).or_default().push(shard);
+    let mut left: HashMap<String, Vec<&SetFile>> = HashMap::new();
+    for file in old {
+        left.entry(digest(file)?).or_default().push(file);
     }
     let mut rest = Vec::new();
     let mut skipped = 0;
-    for shard in new {
-        match left.get_mut(&digest(shard)?).and_then(Vec::pop) {
+    for file in new {
+        match left.get_mut(&digest(file)?).and_then(Vec::pop) {
             Some(_) => skipped += 1,
-            None => rest.push(shard),
+            None => rest.push(file),
         }
     }
     let mut old: Vec<_> = left.into_values().flatten().collect();
@@ -211,45 +244,125 @@ fn digest_of(path: &Path, poll: &mut dyn FnMut() -> bool) -> std::io::Result<Str
     }
 }
 
-fn unreadable(shard: &Shard, error: &std::io::Error) -> Error {
-    Error::input("file.unreadable", crate::error::plain(error)).in_input(&shard.name)
+fn unreadable(file: &SetFile, error: &std::io::Error) -> Error {
+    Error::new(ErrorCode::FileUnreadable, crate::error::plain(error)).in_input(&file.name)
 }
 
-fn one(
-    shard: &Shard,
-    mut visitor: Casting<'_, '_>,
+fn read_file(
+    file: &SetFile,
+    mut partitioner: Partitioner<'_, '_>,
     inflater: &mut Inflater,
     lenient: bool,
 ) -> Result<()> {
-    let opened = inflater.open(&shard.path).map_err(|error| unreadable(shard, &error))?;
+    let opened = inflater.open(&file.path).map_err(|error| unreadable(file, &error))?;
     let mut log = Log::of_file(1, opened.size);
-    let (_, buffer) = parse(opened.bytes, &mut visitor, &mut log, true);
+    let (_, buffer) = parse(opened.bytes, &mut partitioner, &mut log, true);
     inflater.recycle(buffer);
-    if let Some(error) = visitor.failed {
+    if let Some(error) = partitioner.failed {
         return Err(error);
     }
-    opened.stamp.check(&shard.path, &mut log);
+    opened.stamp.check(&file.path, &mut log);
     match log.first_break() {
-        Some(first) if !lenient => Err(first.error().in_input(&shard.name)),
+        Some(first) if !lenient => Err(first.error().in_input(&file.name)),
         _ => Ok(()),
     }
 }
 
-/// Casts entries into partitions: side, digest of the fields, lengths, loc, lastmod.
-struct Casting<'a, 's> {
-    side: u8,
-    hasher: &'a Hasher,
-    writer: &'a mut Writer<'s>,
+/// An entry in a partition.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Record<'a> {
+    side: Side,
+    /// The hash of all fields but the URL.
+    fields: u128,
+    /// The part of the hash of the URL that selects the pass over a partition.
+    pass: u64,
+    loc: &'a [u8],
+    lastmod: Option<&'a [u8]>,
+}
+
+/// The length of a text that is missing.
+const MISSING: u32 = u32::MAX;
+
+fn length(text: Option<&[u8]>) -> [u8; 4] {
+    text.map_or(MISSING, |text| text.len() as u32).to_le_bytes() // texts have at most 8 MiB
+}
+
+impl<'a> Record<'a> {
+    /// Passes the bytes of the record to `write`, in pieces.
+    fn encode<T>(&self, write: impl FnOnce(&[&[u8]]) -> T) -> T {
+        write(&[
+            &[self.side as u8],
+            &self.fields.to_le_bytes(),
+            &self.pass.to_le_bytes(),
+            &length(Some(self.loc)),
+            &length(self.lastmod),
+            self.loc,
+            self.lastmod.unwrap_or_default(),
+        ])
+    }
+
+    /// Splits off the first record; `None` at the end.
+    fn decode(bytes: &mut &'a [u8]) -> Option<Record<'a>> {
+        let [side] = take(bytes)?;
+        let fields = u128::from_le_bytes(take(bytes)?);
+        let pass = u64::from_le_bytes(take(bytes)?);
+        let (loc_length, lastmod_length) = (take(bytes)?, take(bytes)?);
+        let loc = take_text(bytes, u32::from_le_bytes(loc_length))?;
+        let lastmod = match u32::from_le_bytes(lastmod_length) {
+            MISSING => None,
+            length => Some(take_text(bytes, length)?),
+        };
+        let side = if side == Side::Old as u8 { Side::Old } else { Side::New };
+        Some(Record { side, fields, pass, loc, lastmod })
+    }
+}
+
+fn take<const N: usize>(bytes: &mut &[u8]) -> Option<[u8; N]> {
+    let (taken, rest) = bytes.split_first_chunk::<N>()?;
+    *bytes = rest;
+    Some(*taken)
+}
+
+fn take_text<'a>(bytes: &mut &'a [u8], length: u32) -> Option<&'a [u8]> {
+    let (taken, rest) = bytes.split_at_checked(length as usize)?;
+    *bytes = rest;
+    Some(taken)
+}
+
+/// Fixed, so that the order of changes from disk is the same in every run.
+const KEY: HashKey = HashKey::fixed(0x75726c, 0x736574);
+
+/// Writes the entries of a file to partitions.
+struct Partitioner<'a, 'p> {
+    side: Side,
+    writer: &'a mut Writer<'p>,
     failed: Option<Error>,
+    /// All fields but the URL, to be hashed.
     fields: Vec<u8>,
     stop: &'a AtomicBool,
 }
 
-const NONE: u32 = u32::MAX;
-/// Bytes of a record before its texts.
-const HEAD: usize = 1 + 16 + 8 + 4 + 4;
+impl Partitioner<'_, '_> {
+    fn hash_fields(&mut self, entry: &Entry<'_>) -> u128 {
+        let fields = &mut self.fields;
+        fields.clear();
+        for text in [entry.lastmod, entry.changefreq, entry.priority] {
+            fields.extend_from_slice(&length(text));
+            fields.extend_from_slice(text.unwrap_or_default());
+        }
+        for part in entry.parts {
+            let text = entry.text(part);
+            let (kind, name) = part.field.key();
+            fields.extend_from_slice(&[kind, name.len() as u8]);
+            fields.extend_from_slice(name.as_bytes());
+            fields.extend_from_slice(&length(Some(text)));
+            fields.extend_from_slice(text);
+        }
+        KEY.hash128(fields)
+    }
+}
 
-impl Visitor for Casting<'_, '_> {
+impl Visitor for Partitioner<'_, '_> {
     const CHECKS: bool = false;
 
     fn stopped(&self) -> bool {
@@ -260,45 +373,12 @@ impl Visitor for Casting<'_, '_> {
         if form == Form::Index || entry.loc.is_empty() {
             return ControlFlow::Continue(());
         }
-        let fields = &mut self.fields;
-        fields.clear();
-        for text in [entry.lastmod, entry.changefreq, entry.priority] {
-            fields.extend_from_slice(&text.map_or(NONE, |text| text.len() as u32).to_le_bytes());
-            fields.extend_from_slice(text.unwrap_or_default());
-        }
-        for part in entry.parts {
-            let text = entry.text(part);
-            let (kind, which) = match part.field {
-                Field::VideoPart(which) => (1, which as u8),
-                Field::NewsPart(which) => (2, which as u8),
-                Field::ImageLoc => (3, 0),
-                Field::AlternateLang => (3, 1),
-                Field::AlternateHref => (3, 2),
-                Field::Image => (3, 3),
-                Field::Video => (3, 4),
-                _ => (3, 5),
-            };
-            fields.extend_from_slice(&[kind, which]);
-            fields.extend_from_slice(&(text.len() as u32).to_le_bytes());
-            fields.extend_from_slice(text);
-        }
-        let (a, b) = self.hasher.hash(fields);
-        let (place, pass) = self.hasher.hash(entry.loc);
-        let lastmod = entry.lastmod.unwrap_or_default();
-        let pushed = self.writer.push(
-            place,
-            &[
-                &[self.side],
-                &a.to_le_bytes(),
-                &b.to_le_bytes(),
-                &pass.to_le_bytes(),
-                &(entry.loc.len() as u32).to_le_bytes(),
-                &entry.lastmod.map_or(NONE, |lastmod| lastmod.len() as u32).to_le_bytes(),
-                entry.loc,
-                lastmod,
-            ],
-        );
-        match pushed {
+        let fields = self.hash_fields(entry);
+        let hash = KEY.hash128(entry.loc);
+        let (partition, pass) = (hash as u64, (hash >> 64) as u64);
+        let (loc, lastmod) = (entry.loc, entry.lastmod);
+        let record = Record { side: self.side, fields, pass, loc, lastmod };
+        match record.encode(|pieces| self.writer.push_pieces(partition, pieces)) {
             Ok(()) if self.stopped() => ControlFlow::Break(()),
             Ok(()) => ControlFlow::Continue(()),
             Err(error) => {
@@ -309,101 +389,126 @@ impl Visitor for Casting<'_, '_> {
     }
 }
 
-/// So many different entries of one URL are told apart one by one; hostile sets have millions.
-const MOST_LISTED: usize = 64;
+/// The number of different entries of one URL that are kept apart; hostile sets have millions.
+const MAX_VARIANTS: usize = 64;
 
-/// The digest of the fields, the lastmod, the sides that list it.
-type Listed = ([u8; 16], Option<Box<[u8]>>, u8);
-
-/// The entries of a URL on both sides (bit 0 old, bit 1 new).
-#[derive(Default)]
-struct Url {
-    /// The different ones.
-    listed: Vec<Listed>,
-    /// Those beyond the most.
-    more: Option<Box<More>>,
+/// One of the different entries of a URL.
+struct Variant {
+    fields: u128,
+    lastmod: Option<Box<[u8]>>,
+    sides: Sides,
 }
 
-/// Entries that are not told apart: compared by the sum of their digests.
+/// The entries of a URL.
 #[derive(Default)]
-struct More {
-    sides: u8,
+struct Url {
+    variants: Vec<Variant>,
+    /// The entries beyond [`MAX_VARIANTS`].
+    rest: Option<Box<Rest>>,
+}
+
+/// Entries that are compared only by the sum of their hashes.
+#[derive(Default)]
+struct Rest {
+    sides: Sides,
+    /// By side.
     sums: [u128; 2],
+    /// The newest lastmod by side.
     newest: [Option<Box<[u8]>>; 2],
 }
 
 impl Url {
-    fn add(&mut self, side: usize, digest: [u8; 16], lastmod: Option<&[u8]>) {
-        if let Some(equal) = self.listed.iter_mut().find(|listed| listed.0 == digest) {
-            equal.2 |= 1 << side;
-        } else if self.listed.len() < MOST_LISTED {
-            self.listed.push((digest, lastmod.map(Box::from), 1 << side));
+    fn add(&mut self, record: &Record<'_>) {
+        let Record { side, fields, lastmod, .. } = *record;
+        let sides = Sides::of(side);
+        if let Some(equal) = self.variants.iter_mut().find(|variant| variant.fields == fields) {
+            equal.sides = equal.sides.with(sides);
+        } else if self.variants.len() < MAX_VARIANTS {
+            self.variants.push(Variant { fields, lastmod: lastmod.map(Box::from), sides });
         } else {
-            let more = self.more.get_or_insert_default();
-            more.sides |= 1 << side;
-            more.sums[side] = more.sums[side].wrapping_add(u128::from_le_bytes(digest));
-            if lastmod > more.newest[side].as_deref() {
-                more.newest[side] = lastmod.map(Box::from);
+            let rest = self.rest.get_or_insert_default();
+            let side = side as usize;
+            rest.sides = rest.sides.with(sides);
+            rest.sums[side] = rest.sums[side].wrapping_add(fields);
+            if lastmod > rest.newest[side].as_deref() {
+                rest.newest[side] = lastmod.map(Box::from);
             }
         }
     }
 
-    fn kind(&self) -> Option<Kind> {
-        let more = self.more.as_ref().map_or(0, |more| more.sides);
-        match self.listed.iter().fold(more, |sides, listed| sides | listed.2) {
-            1 => Some(Kind::Removed),
-            2 => Some(Kind::Added),
+    fn kind(&self) -> Option<ChangeKind> {
+        let rest = self.rest.as_ref().map_or(Sides::NONE, |rest| rest.sides);
+        match self.variants.iter().fold(rest, |sides, variant| sides.with(variant.sides)) {
+            Sides::OLD => Some(ChangeKind::Removed),
+            Sides::NEW => Some(ChangeKind::Added),
             _ => {
-                let equal = self.listed.iter().all(|listed| listed.2 == 3)
-                    && self.more.as_ref().is_none_or(|more| more.sums[0] == more.sums[1]);
-                (!equal).then_some(Kind::Changed)
+                let equal = self.variants.iter().all(|variant| variant.sides == Sides::BOTH)
+                    && self.rest.as_ref().is_none_or(|rest| rest.sums[0] == rest.sums[1]);
+                (!equal).then_some(ChangeKind::Changed)
             }
         }
     }
 
-    /// Of several the last in the order of their characters.
-    fn lastmod(&self, side: usize) -> Option<Vec<u8>> {
-        let listed = self.listed.iter().filter(|listed| listed.2 & (1 << side) != 0);
-        let more = self.more.as_ref().and_then(|more| more.newest[side].as_deref());
-        listed.filter_map(|listed| listed.1.as_deref()).chain(more).max().map(<[u8]>::to_vec)
+    /// The greatest lastmod of a side, compared as text.
+    fn lastmod(&self, side: Side) -> Option<Vec<u8>> {
+        let of_side = self.variants.iter().filter(|variant| variant.sides.contains(side));
+        let rest = self.rest.as_ref().and_then(|rest| rest.newest[side as usize].as_deref());
+        of_side
+            .filter_map(|variant| variant.lastmod.as_deref())
+            .chain(rest)
+            .max()
+            .map(<[u8]>::to_vec)
     }
 }
 
 /// The changes of one partition.
-fn compare(spill: &Spill, parts: &[Parts], part: usize) -> Result<Vec<Change>> {
+fn compare(entries: &Partitioned, partition: usize) -> Result<Vec<Change>> {
     let mut changes = Vec::new();
-    let passes = spill.passes(part, parts);
+    let passes = entries.passes(partition);
     for pass in 0..passes {
         let mut urls: HashMap<Box<[u8]>, Url> = HashMap::new();
-        spill.scan(part, parts, |mut bytes| {
-            while let Some((head, rest)) = bytes.split_at_checked(HEAD) {
-                let word = |at: usize| head[at..at + 4].try_into().map_or(0, u32::from_le_bytes);
-                let (loc_len, lastmod_len) = (word(25), word(29));
-                let loc_end = loc_len as usize;
-                let end = loc_end + if lastmod_len == NONE { 0 } else { lastmod_len as usize };
-                let Some((texts, after)) = rest.split_at_checked(end) else { return };
-                bytes = after;
-                let of_pass = head[17..25].try_into().map_or(0, u64::from_le_bytes);
-                if of_pass % passes != pass {
+        entries.scan(partition, |mut bytes| {
+            while let Some(record) = Record::decode(&mut bytes) {
+                if record.pass % passes != pass {
                     continue;
                 }
-                let (loc, lastmod) = texts.split_at(loc_end);
-                let mut digest = [0; 16];
-                digest.copy_from_slice(&head[1..17]);
-                let side = usize::from(head[0] & 1);
-                let lastmod = (lastmod_len != NONE).then_some(lastmod);
-                match urls.get_mut(loc) {
-                    Some(url) => url.add(side, digest, lastmod),
-                    None => urls.entry(loc.into()).or_default().add(side, digest, lastmod),
+                match urls.get_mut(record.loc) {
+                    Some(url) => url.add(&record),
+                    None => urls.entry(record.loc.into()).or_default().add(&record),
                 }
             }
         })?;
         for (loc, url) in urls {
             if let Some(kind) = url.kind() {
-                let (lastmod, old_lastmod) = (url.lastmod(1), url.lastmod(0));
+                let (lastmod, old_lastmod) = (url.lastmod(Side::New), url.lastmod(Side::Old));
                 changes.push(Change { loc: loc.into_vec(), kind, lastmod, old_lastmod });
             }
         }
     }
     Ok(changes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_is_decoded_as_it_was_encoded() {
+        let record = Record { side: Side::New, fields: 1 << 100, pass: 7, loc: b"", lastmod: None };
+        let records = [
+            Record { side: Side::Old, loc: b"https://a.example/", ..record },
+            Record { loc: b"x", lastmod: Some(b""), ..record },
+            Record { lastmod: Some(b"2026-11-21"), ..record },
+        ];
+        let mut bytes = Vec::new();
+        for record in &records {
+            record.encode(|pieces| pieces.iter().for_each(|piece| bytes.extend_from_slice(piece)));
+        }
+        let mut rest = &bytes[..];
+        for record in records {
+            assert_eq!(Record::decode(&mut rest), Some(record));
+        }
+        assert_eq!(Record::decode(&mut rest), None);
+        assert_eq!(Record::decode(&mut &bytes[..20]), None);
+    }
 }

@@ -1,30 +1,36 @@
-//! What reading found: findings with their places, counted exactly, listed up to a bound.
+//! Findings with their positions: all counted, the first of each code listed. And the limit of the
+//! time that a file may take.
+//!
+//! The time is counted in steps, not measured, so that the same file always gives the same findings.
+//! A step takes at most 100 ns. A small file may expand to a document with millions of elements and
+//! findings; the limit depends on the size on disk, so that no file takes far longer than a sitemap of
+//! its size. `tests/python/test_verify_hostile.py` measures it.
 
 use std::fmt::Write;
 
-use crate::error::Error;
+use crate::error::{Error, ErrorCode};
 use crate::inspect::codes;
 use crate::inspect::codes::Code;
 
-/// A place in the uncompressed bytes of a file.
+/// A position in the uncompressed bytes of a file.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct At {
     /// Byte offset, 0 for the first byte.
     pub offset: u64,
-    /// Line, 1 for the first one; 0 where the finding is of the file as a whole.
+    /// The line, from 1; 0 for a finding about the whole file.
     pub line: u64,
 }
 
 /// One finding.
 #[derive(Debug, Clone)]
 pub struct Finding {
-    /// What kind, how bad, what to do.
+    /// The code, with severity and help.
     pub code: &'static Code,
-    /// Where.
+    /// The position.
     pub at: At,
-    /// The URL it is about, as far as it is known.
+    /// The URL of the entry, if known.
     pub url: Option<String>,
-    /// What is wrong, in one line; values in it are cut short.
+    /// What is wrong, in one line; long values are cut.
     pub message: String,
 }
 
@@ -33,69 +39,72 @@ impl Finding {
     pub fn error(&self) -> Error {
         let Finding { code, at, message, .. } = self;
         let line = if at.line > 0 { format!("line {}: ", at.line) } else { String::new() };
-        Error::input(code.name, format!("{line}{message}; {}", code.help))
+        Error::new(ErrorCode::Finding(code.name), format!("{line}{message}; {}", code.help))
     }
 }
 
-/// What any file may cost, in steps of at most 100 ns, however small it is.
-const STEPS: u64 = 4_000_000;
-/// What it may cost more for each of its bytes on disk. A whole entry of a real sitemap takes at
-/// least three bytes in gzip and at most some forty steps.
-const STEPS_A_BYTE: u64 = 30;
-/// Steps of a finding.
-const FINDING: u64 = 6;
-/// Steps of a token of XML or of a line of text.
-pub const TOKEN: u64 = 2;
-/// Faults of form (`xml.`, `utf8.`, `file.`) after which the rest of a file is not read.
-const MOST_FAULTS: u64 = 2_000_000;
+/// The steps of the smallest file: 0.4 s.
+const MIN_STEPS: u64 = 4_000_000;
+/// The further steps for each byte on disk. An entry of a real sitemap takes at least three bytes in
+/// gzip, and at most about forty steps.
+const STEPS_PER_BYTE: u64 = 20;
+/// The steps of a finding.
+const FINDING_STEPS: u64 = 6;
+/// The steps of a token of XML, or of a line of text.
+pub const TOKEN_STEPS: u64 = 2;
+/// The limit of damage (`xml.`, `utf8.`, `file.`) in a file of any size.
+const MAX_FAULTS: u64 = 2_000_000;
+/// The characters of a URL in a finding.
+pub const MAX_URL_SHOWN: usize = 2_048;
+/// The characters of any other value in a message.
+const MAX_VALUE_SHOWN: usize = 120;
 
-/// The findings of one file: all counted, the first ones of each code listed. And what reading the
-/// file may still cost.
+/// The findings of one file, and the steps that are left.
 #[derive(Debug)]
 pub struct Log {
     listed: Vec<Finding>,
-    /// few codes, so that a search beats a table
+    /// A list, since few codes occur in one file.
     counts: Vec<(&'static Code, u64)>,
-    most: u64,
+    /// The number of findings of each code to list.
+    limit: u64,
     first_break: Option<Finding>,
     faults: u64,
     steps: u64,
 }
 
 impl Log {
-    /// A log that lists the first `most` findings of each code, of a file that may cost whatever
-    /// it costs.
-    pub fn new(most: u64) -> Log {
+    /// A log that lists the first `limit` findings of each code, without a limit of steps.
+    pub fn new(limit: u64) -> Log {
         let counts = Vec::new();
-        Log { listed: Vec::new(), counts, most, first_break: None, faults: 0, steps: u64::MAX }
+        Log { listed: Vec::new(), counts, limit, first_break: None, faults: 0, steps: u64::MAX }
     }
 
-    /// The same for a file of `size` bytes on disk, which bound what it may cost.
-    pub fn of_file(most: u64, size: u64) -> Log {
-        let steps = STEPS.saturating_add(size.saturating_mul(STEPS_A_BYTE));
-        Log { steps, ..Log::new(most) }
+    /// A log with the limit of steps for a file of `size` bytes on disk.
+    pub fn of_file(limit: u64, size: u64) -> Log {
+        let steps = MIN_STEPS.saturating_add(size.saturating_mul(STEPS_PER_BYTE));
+        Log { steps, ..Log::new(limit) }
     }
 
-    /// Takes `steps` off what the file may cost; false where nothing is left.
+    /// Counts steps; false if none are left.
     #[inline]
     pub fn spend(&mut self, steps: u64) -> bool {
         self.steps = self.steps.saturating_sub(steps);
         self.steps > 0
     }
 
-    /// Why the rest of the file is not worth its cost, where that is so.
+    /// The message for a file that has reached a limit.
     pub fn exhausted(&self) -> Option<String> {
-        if self.faults >= MOST_FAULTS {
-            return Some(format!("{MOST_FAULTS} faults"));
+        if self.faults >= MAX_FAULTS {
+            return Some(format!("{MAX_FAULTS} faults"));
         }
         let found: u64 = self.counts.iter().map(|(_, count)| count).sum();
         (self.steps == 0).then(|| match found {
-            0 => "far more elements or lines than a file of this size holds".to_owned(),
-            _ => format!("far more than a file of this size holds, and {found} findings in it"),
+            0 => "far more elements or lines than in a sitemap of this size".to_owned(),
+            _ => format!("far more than in a sitemap of this size, with {found} findings"),
         })
     }
 
-    /// Notes a finding. `message` and `url` are only made where it will be listed.
+    /// Adds a finding. `message` is called only for a finding that is listed.
     pub fn add(
         &mut self,
         code: &'static Code,
@@ -108,11 +117,11 @@ impl Log {
             return;
         }
         self.faults += 1;
-        if self.faults >= MOST_FAULTS {
+        if self.faults >= MAX_FAULTS {
             self.steps = 0;
         }
         if self.first_break.as_ref().is_none_or(|first| at.offset < first.at.offset) {
-            // where it is not listed, the code says enough
+            // not listed: without its message
             self.first_break = Some(finding.unwrap_or_else(|| Finding {
                 code,
                 at,
@@ -122,12 +131,17 @@ impl Log {
         }
     }
 
-    /// Notes a finding of a code that makes files unreliable, in a file that is not.
-    pub fn tell(&mut self, code: &'static Code, at: At, message: impl FnOnce() -> String) {
+    /// Adds a finding about the whole file.
+    pub fn whole_file(&mut self, code: &'static Code, message: impl FnOnce() -> String) {
+        self.add(code, At::default(), None, message);
+    }
+
+    /// Adds a finding that makes a file unreliable otherwise, but not this one.
+    pub fn add_harmless(&mut self, code: &'static Code, at: At, message: impl FnOnce() -> String) {
         self.count(code, at, None, message);
     }
 
-    /// Counts a finding and lists it; gives it where it may be the first that breaks the file.
+    /// Counts a finding; returns it if it is listed.
     fn count(
         &mut self,
         code: &'static Code,
@@ -135,7 +149,7 @@ impl Log {
         url: Option<&[u8]>,
         message: impl FnOnce() -> String,
     ) -> Option<Finding> {
-        self.spend(FINDING);
+        self.spend(FINDING_STEPS);
         let count = match self.counts.iter_mut().find(|(known, _)| std::ptr::eq(*known, code)) {
             Some((_, count)) => count,
             None => {
@@ -144,16 +158,16 @@ impl Log {
             }
         };
         *count += 1;
-        if *count > self.most {
+        if *count > self.limit {
             return None;
         }
-        let url = url.filter(|url| !url.is_empty()).map(|url| text(url, 2048));
+        let url = url.filter(|url| !url.is_empty()).map(|url| text(url, MAX_URL_SHOWN));
         let finding = Finding { code, at, url, message: message() };
         self.listed.push(finding.clone());
         Some(finding)
     }
 
-    /// The listed findings in the order of their places.
+    /// The listed findings in the order of their positions.
     pub fn into_listed(mut self) -> Vec<Finding> {
         self.listed.sort_by_key(|finding| finding.at.offset);
         self.listed
@@ -164,18 +178,18 @@ impl Log {
         self.first_break.as_ref()
     }
 
-    /// Whether the bytes themselves are broken: gzip, UTF-8 or XML.
+    /// Whether the file is unreliable: its gzip data, UTF-8 or XML is damaged.
     pub fn is_broken(&self) -> bool {
         self.first_break.is_some()
     }
 
-    /// How many findings of each code there were, listed or not.
+    /// The number of findings of each code, listed or not.
     pub fn counts(&self) -> impl Iterator<Item = (&'static str, u64)> {
         self.counts.iter().map(|(code, count)| (code.name, *count))
     }
 }
 
-/// The codes of bytes that are not a readable sitemap.
+/// The codes of files that are unreliable.
 static BREAKS: &[&Code] = &[
     &codes::FILE_UNREADABLE,
     &codes::FILE_EMPTY,
@@ -203,13 +217,13 @@ fn breaks(code: &Code) -> bool {
     BREAKS.iter().any(|one| std::ptr::eq(*one, code))
 }
 
-/// `bytes` as text of at most `most` characters, control characters escaped.
-pub fn text(bytes: &[u8], most: usize) -> String {
-    let cut = &bytes[..bytes.len().min(most.saturating_mul(4))];
+/// `bytes` as text of at most `limit` characters, with control characters escaped.
+pub fn text(bytes: &[u8], limit: usize) -> String {
+    let cut = &bytes[..bytes.len().min(limit.saturating_mul(4))]; // 4 bytes per character at most
     let all = String::from_utf8_lossy(cut);
-    let mut out = String::with_capacity(all.len().min(most) + 3);
+    let mut out = String::with_capacity(all.len().min(limit) + 3);
     for (n, c) in all.chars().enumerate() {
-        if n == most {
+        if n == limit {
             out.push('…');
             return out;
         }
@@ -230,7 +244,7 @@ pub fn text(bytes: &[u8], most: usize) -> String {
     out
 }
 
-/// A value in quotes, cut short for a message.
+/// A value for a message: in quotes, cut if it is long.
 pub fn quoted(bytes: &[u8]) -> String {
-    format!("\"{}\"", text(bytes, 120))
+    format!("\"{}\"", text(bytes, MAX_VALUE_SHOWN))
 }

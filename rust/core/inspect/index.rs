@@ -4,11 +4,11 @@ use std::io;
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use crate::inspect::check::date;
 use crate::inspect::codes;
 use crate::inspect::document::entry::{Entry, Form, Visitor};
 use crate::inspect::document::{inflate, parse};
 use crate::inspect::finding::{At, Finding, Log};
+use crate::sitemap::date::Written;
 use crate::sitemap::limits::MAX_ENTRIES;
 
 /// An entry of an index.
@@ -28,7 +28,7 @@ impl Child {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         (!entry.loc.is_empty()).then(|| Child {
             loc: text(entry.loc),
-            lastmod: entry.lastmod.filter(|lastmod| date::parse(lastmod).is_ok()).map(text),
+            lastmod: entry.lastmod.filter(|lastmod| Written::w3c(lastmod).is_ok()).map(text),
             at: entry.place(0),
         })
     }

@@ -1,11 +1,12 @@
-//! Sitemaps to findings and rows: anybody's sitemaps, which are hostile by assumption.
+//! Sitemaps to findings and rows. The sitemaps may be of any producer, and are assumed to be hostile.
 //!
-//! [`document`] turns the bytes of a file into entries; [`verify`], [`read`] and [`diff`] use them.
+//! [`document`] parses the bytes of a file into entries; [`verify`], [`read`] and [`diff`] use them.
 
 mod build;
 pub mod changes;
 pub mod check;
 pub mod codes;
+mod cross_file;
 
 pub mod diff;
 pub mod document;
@@ -13,8 +14,10 @@ pub mod finding;
 pub mod index;
 pub mod overlap;
 pub mod parquet;
+pub mod partition;
 pub mod read;
+mod records;
 pub mod rows;
-pub mod spill;
+pub mod target;
 pub mod verify;
 pub mod workers;

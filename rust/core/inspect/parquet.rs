@@ -1,5 +1,5 @@
-//! A stream of batches to a Parquet file: row groups are encoded on several threads and written in
-//! order, so that the file does not depend on their number.
+//! Writes a stream of batches to a Parquet file. Several threads encode row groups, which are written
+//! in order, so that the file does not depend on the number of threads.
 
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -56,13 +56,13 @@ impl From<ParquetError> for Failure {
 }
 
 type Encoded = Result<Vec<ArrowColumnChunk>, ParquetError>;
-/// A row group that is to be encoded, and where to send it then.
+/// A row group to encode, and the channel for the result.
 type Job = (usize, Vec<RecordBatch>, Sender<Encoded>);
-/// Row groups in their order, or why there are no more.
+/// The results of row groups in their order, or the error that ends them.
 type Promised = Result<(usize, Receiver<Encoded>), Error>;
 
-/// Writes all batches to `out` on `threads` threads; returns the number of rows. `poll` is asked
-/// ten times a second whether to stop. Memory: a row group a thread, and one more.
+/// Writes all batches to `out` on `threads` threads; returns the number of rows. `poll` is called
+/// ten times a second and returns whether to stop. Memory: one row group per thread, and one more.
 pub fn write<W: Write + Send>(
     batches: BatchStream,
     out: W,
@@ -76,18 +76,18 @@ pub fn write<W: Write + Send>(
     let (mut writer, factory) = writer.into_serialized_writer()?;
     let (jobs, work) = bounded::<Job>(0);
     let (promises, promised) = bounded::<Promised>(threads.max(1));
-    // they are not waited for after a stop: what is between two batches can take long
+    // not joined after a stop: the next batch can take long
     let factory = Arc::new(factory);
     let fallen = Arc::new(Mutex::new(None));
     let mut encoders = Vec::new();
     for thread in 0..threads.max(1) {
         let (factory, schema) = (factory.clone(), schema.clone());
-        // the second keeps the queue open until it is told why nobody takes from it
+        // `alive` keeps the queue open until the error is recorded
         let (work, alive, told) = (work.clone(), work.clone(), fallen.clone());
         let run = move || {
             for (number, batches, to) in work {
                 let encoded = guard("encode.group", || encode(&factory, &schema, number, &batches));
-                // the taker may have gone
+                // the receiver may be gone
                 to.send(encoded.unwrap_or_else(|e| Err(ParquetError::External(Box::new(e))))).ok();
             }
         };
@@ -98,7 +98,7 @@ pub fn write<W: Write + Send>(
         match start("encode", run, failed) {
             Ok(encoder) => encoders.push(encoder),
             Err(error) if thread == 0 => return Err(Failure::Rows(error)),
-            Err(_) => break, // those that there are do all the work
+            Err(_) => break, // the threads that started do all the work
         }
     }
     drop(work);
@@ -106,7 +106,7 @@ pub fn write<W: Write + Send>(
     start(
         "group",
         move || group(batches, &jobs, &promises),
-        move |error| drop(told.send(Err(error))), // or the taker has gone
+        move |error| drop(told.send(Err(error))), // the receiver may be gone
     )
     .map_err(Failure::Rows)?;
     let fallen = || fallen.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -123,7 +123,7 @@ pub fn write<W: Write + Send>(
         group.close()?;
         total += rows as u64;
     }
-    // all is encoded: they end at once, if they have not failed
+    // everything is encoded: the threads end at once, unless they failed
     encoders.into_iter().for_each(|encoder| drop(encoder.join()));
     if let Some(error) = fallen() {
         return Err(Failure::Rows(error));
@@ -132,7 +132,7 @@ pub fn write<W: Write + Send>(
     Ok(total)
 }
 
-/// Sets the flag when it goes, whatever the reason.
+/// Sets the flag when it is dropped.
 struct Stop(Arc<AtomicBool>);
 
 impl Drop for Stop {
@@ -146,14 +146,14 @@ fn properties(schema: &SchemaRef) -> Result<WriterProperties, ParquetError> {
         .set_compression(Compression::ZSTD(ZstdLevel::try_new(1)?))
         .set_statistics_enabled(EnabledStatistics::Chunk)
         .set_dictionary_enabled(false)
-        .set_coerce_types(true); // lists as the format wants them: list.element
+        .set_coerce_types(true); // lists in the standard form: list.element
     for name in REPEATED.iter().filter(|name| schema.index_of(name).is_ok()) {
         properties = properties.set_column_dictionary_enabled(ColumnPath::from(*name), true);
     }
     Ok(properties.build())
 }
 
-/// What comes next; `None` where nothing will.
+/// The next message; `None` if the channel is closed.
 fn poll_receive<T>(
     from: &Receiver<T>,
     poll: &mut dyn FnMut() -> bool,
@@ -168,7 +168,7 @@ fn poll_receive<T>(
     }
 }
 
-/// Gathers batches to row groups and promises them in order, until the taker has gone.
+/// Collects batches into row groups and queues their results in order, until the receiver is gone.
 fn group(batches: BatchStream, jobs: &Sender<Job>, promises: &Sender<Promised>) {
     let (mut gathered, mut rows, mut bytes, mut number) = (Vec::new(), 0, 0, 0);
     let mut give = |gathered: Vec<RecordBatch>, rows: usize| -> bool {
@@ -186,7 +186,7 @@ fn group(batches: BatchStream, jobs: &Sender<Job>, promises: &Sender<Promised>) 
                 gathered.push(batch);
             }
             Err(error) => {
-                promises.send(Err(error)).ok(); // the taker may have gone
+                promises.send(Err(error)).ok(); // the receiver may be gone
                 return;
             }
         }

@@ -10,7 +10,7 @@ use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
 
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, ErrorCode, Result};
 use crate::inspect::codes;
 use crate::inspect::document::entry::{Entry, Form, Visitor};
 use crate::inspect::document::inflate::Inflater;
@@ -99,7 +99,7 @@ impl Iterator for BatchStream {
 
 /// A defect of urlset.
 pub(crate) fn internal(message: impl Into<String>) -> Error {
-    Error::new(Kind::Output, "read.internal", message)
+    Error::new(ErrorCode::ReadInternal, message)
 }
 
 /// Reads `files` (path and name) in order on `threads` threads. `lenient`: what cannot be read of

@@ -2,11 +2,11 @@
 
 use crate::sitemap::characters::trim;
 
-/// The seven values of the protocol (PROTOCOL section 1), in lower case as the schema wants them.
+/// The seven values of the protocol (docs/protocol.md), in lower case as in the schema.
 const VALUES: [&str; 7] = ["always", "hourly", "daily", "weekly", "monthly", "yearly", "never"];
 
-/// The value as it is written, or `None` for any other text. Blanks at the
-/// ends and the case of ASCII letters do not count.
+/// The canonical value, or `None` for any other text. Blanks at the ends and the case of ASCII
+/// letters are ignored.
 pub fn parse(text: &[u8]) -> Option<&'static str> {
     let text = trim(text);
     VALUES.into_iter().find(|value| value.as_bytes().eq_ignore_ascii_case(text))

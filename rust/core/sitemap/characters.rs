@@ -1,24 +1,24 @@
-//! Classes of characters that decide how much work a value needs.
+//! Classes of characters, by the encoding that they need.
 
 use crate::simd::AsciiSet;
 
-/// What stays as it is in the path, query and fragment of a URL (RFC 3986,
-/// sections 2.2, 2.3, 3.3 to 3.5), and in XML too: unreserved characters, the
+/// Characters that need no encoding in the path, query and fragment of a URL (RFC 3986,
+/// sections 2.2, 2.3, 3.3 to 3.5), nor in XML: unreserved characters, the
 /// sub-delimiters without `&` and `'`, and `:` `@` `/` `?`.
 pub const CLEAN: AsciiSet = AsciiSet::new(
     b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~!$()*+,;=:@/?",
 );
 
-/// What stays as it is in the path, query and fragment of a URL.
+/// Characters that need no encoding in the path, query and fragment of a URL.
 pub const URL: AsciiSet = AsciiSet::new(
     b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~!$&'()*+,;=:@/?",
 );
 
-/// RFC 3986, section 2.3: never in need of percent-encoding.
+/// Characters that never need percent-encoding (RFC 3986, section 2.3).
 pub const UNRESERVED: AsciiSet =
     AsciiSet::new(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~");
 
-/// C0 controls and DEL: in no URL.
+/// C0 controls and DEL, which no URL contains.
 pub const CONTROL: AsciiSet = AsciiSet::new(
     b"\x00\x01\x02\x03\x04\x05\x06\x07\x08\x09\x0a\x0b\x0c\x0d\x0e\x0f\
       \x10\x11\x12\x13\x14\x15\x16\x17\x18\x19\x1a\x1b\x1c\x1d\x1e\x1f\x7f",

@@ -1,4 +1,4 @@
-//! When a page changed.
+//! Dates and times: one grammar for what catalogs contain and for what `verify` reports.
 
 use crate::sitemap::characters::trim;
 use jiff::civil::DateTime;
@@ -11,7 +11,217 @@ const LAST_DAY: i32 = 2_932_896;
 /// The farthest that a zone may be from UTC (`+14:00`, Kiritimati).
 const MAX_OFFSET: i64 = 14 * 3600;
 
-/// A date, or an instant in full seconds. Both are of the years 0001 to 9999 in UTC.
+/// How to treat a date that is not in the form of W3C Datetime.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Policy {
+    /// Accept ISO 8601 as catalogs contain it: see [`Lastmod::parse`]. A year or month alone is a
+    /// fault.
+    Repair,
+    /// Accept W3C Datetime only, with any of its precisions.
+    Report,
+}
+
+/// The precisions of W3C Datetime.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Precision {
+    /// `2026`
+    Year,
+    /// `2026-11`
+    Month,
+    /// `2026-11-21`
+    Day,
+    /// `2026-11-21T08:30Z`
+    Minute,
+    /// `2026-11-21T08:30:00Z`, with or without a fraction.
+    Second,
+}
+
+impl Precision {
+    /// Whether the official schemas allow it, too (docs/protocol.md: prose and schema disagree).
+    pub fn is_in_schema(self) -> bool {
+        matches!(self, Precision::Day | Precision::Second)
+    }
+}
+
+/// What is wrong with a date.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[allow(missing_docs)] // the messages explain them
+pub enum DateFault {
+    Year,
+    YearZero,
+    Month,
+    Day,
+    Separator,
+    Hour,
+    Minute,
+    Second,
+    Fraction,
+    NoZone,
+    Zone,
+    ZoneRange,
+    AfterTime,
+}
+
+impl DateFault {
+    /// The fault in a few words.
+    pub fn message(self) -> &'static str {
+        match self {
+            DateFault::Year => "does not start with a four-digit year",
+            DateFault::YearZero => "there is no year 0",
+            DateFault::Month => "no month -01 to -12 after the year",
+            DateFault::Day => "no day of that month after it",
+            DateFault::Separator => "a character other than T after the date",
+            DateFault::Hour => "no hour 00 to 23",
+            DateFault::Minute => "no minute 00 to 59",
+            DateFault::Second => "no second 00 to 59",
+            DateFault::Fraction => "no digit after the decimal point",
+            DateFault::NoZone => "a time without a zone",
+            DateFault::Zone => "an invalid zone",
+            DateFault::ZoneRange => "a zone of more than 14 hours",
+            DateFault::AfterTime => "text other than Z, +hh:mm or -hh:mm after the time",
+        }
+    }
+}
+
+/// A date as it is written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Written {
+    /// The form.
+    pub precision: Precision,
+    /// Days since 1970-01-01 on the local calendar; the first day of a year or month.
+    days: i32,
+    /// Seconds since midnight on the local clock.
+    second: u32,
+    /// The fraction of the second, cut to microseconds.
+    micros: u32,
+    /// Seconds east of UTC; `None` for a time without a zone.
+    offset: Option<i64>,
+}
+
+impl Written {
+    /// Parses a date without blanks around it.
+    ///
+    /// # Errors
+    /// The first fault.
+    pub fn parse(text: &[u8], policy: Policy) -> Result<Written, DateFault> {
+        let repair = policy == Policy::Repair;
+        let parsed = text.split_first_chunk::<10>();
+        let Some((days, rest)) = parsed.and_then(|(date, rest)| Some((parse_date(date)?, rest)))
+        else {
+            return Written::parse_part(text).and_then(|date| match policy {
+                Policy::Repair => Err(DateFault::Day),
+                Policy::Report => Ok(date),
+            });
+        };
+        let mut date =
+            Written { precision: Precision::Day, days, second: 0, micros: 0, offset: None };
+        match rest {
+            [] => return Ok(date),
+            [b'T', ..] => {}
+            [b't' | b' ', ..] if repair => {}
+            _ => return Err(DateFault::Separator),
+        }
+        let hour = number(rest, 1, 24).ok_or(DateFault::Hour)?;
+        let minute = after(rest, 3, b':', 60).ok_or(DateFault::Minute)?;
+        date.second = hour * 3600 + minute * 60;
+        date.precision = Precision::Minute;
+        let mut rest = &rest[6..];
+        if rest.first() == Some(&b':') {
+            date.second += after(rest, 0, b':', 60).ok_or(DateFault::Second)?;
+            date.precision = Precision::Second;
+            rest = &rest[3..];
+            if matches!(rest, [b'.', ..]) || repair && matches!(rest, [b',', ..]) {
+                let digits = rest[1..].iter().take_while(|byte| byte.is_ascii_digit()).count();
+                let (fraction, zone) = rest[1..].split_at(digits);
+                if fraction.is_empty() {
+                    return Err(DateFault::Fraction);
+                }
+                for (digit, unit) in fraction.iter().zip([100_000, 10_000, 1_000, 100, 10, 1]) {
+                    date.micros += u32::from(digit - b'0') * unit;
+                }
+                rest = zone;
+            }
+        }
+        date.offset = match rest {
+            [] if repair => None,
+            [] => return Err(DateFault::NoZone),
+            [b'Z'] => Some(0),
+            _ => Some(parse_offset(rest, repair)?),
+        };
+        Ok(date)
+    }
+
+    /// A year, a month, or the fault of a date.
+    #[cold]
+    fn parse_part(text: &[u8]) -> Result<Written, DateFault> {
+        let year = |at| Some(number(text, at, 100)? * 100 + number(text, at + 2, 100)?);
+        let year = year(0).ok_or(DateFault::Year)?;
+        if year == 0 {
+            return Err(DateFault::YearZero);
+        }
+        let first = |precision, month| Written {
+            precision,
+            days: days_from_civil(year, month, 1),
+            second: 0,
+            micros: 0,
+            offset: None,
+        };
+        if text.len() == 4 {
+            return Ok(first(Precision::Year, 1));
+        }
+        let month = after(text, 4, b'-', 13).filter(|&month| month > 0).ok_or(DateFault::Month)?;
+        if text.len() == 7 {
+            return Ok(first(Precision::Month, month));
+        }
+        Err(DateFault::Day)
+    }
+
+    /// Parses W3C Datetime.
+    ///
+    /// # Errors
+    /// The first fault.
+    pub fn w3c(text: &[u8]) -> Result<Written, DateFault> {
+        Written::parse(text, Policy::Report)
+    }
+
+    /// Microseconds since 1970 in UTC; a date counts as its midnight UTC, and so does a time without
+    /// a zone.
+    pub fn instant(&self) -> i64 {
+        let local = i64::from(self.days) * DAY + i64::from(self.second);
+        (local - self.offset.unwrap_or(0)) * 1_000_000 + i64::from(self.micros)
+    }
+}
+
+/// Two digits at `at`, below `end`.
+fn number(text: &[u8], at: usize, end: u32) -> Option<u32> {
+    two(*text.get(at)?, *text.get(at + 1)?).filter(|&number| number < end)
+}
+
+/// A separator at `at`, then two digits below `end`.
+fn after(text: &[u8], at: usize, separator: u8, end: u32) -> Option<u32> {
+    (text.get(at) == Some(&separator)).then(|| number(text, at + 1, end))?
+}
+
+/// Seconds east of UTC.
+fn parse_offset(text: &[u8], repair: bool) -> Result<i64, DateFault> {
+    let zone = if repair { text.strip_prefix(b" ").unwrap_or(text) } else { text };
+    let (sign, hours, minutes) = match *zone {
+        [b'Z' | b'z'] | [b'U', b'T', b'C'] | [b'G', b'M', b'T'] if repair => return Ok(0),
+        [sign @ (b'+' | b'-'), h1, h2] if repair => (sign, two(h1, h2), Some(0)),
+        [sign @ (b'+' | b'-'), h1, h2, m1, m2] if repair => (sign, two(h1, h2), two(m1, m2)),
+        [sign @ (b'+' | b'-'), h1, h2, b':', m1, m2] => (sign, two(h1, h2), two(m1, m2)),
+        _ => return Err(DateFault::AfterTime),
+    };
+    let hours = hours.ok_or(DateFault::Zone)?;
+    let minutes = minutes.filter(|&minutes| minutes < 60).ok_or(DateFault::Zone)?;
+    let offset = i64::from(hours * 3600 + minutes * 60);
+    if offset > MAX_OFFSET {
+        return Err(DateFault::ZoneRange);
+    }
+    Ok(if sign == b'-' { -offset } else { offset })
+}
+
+/// A date, or an instant in full seconds, of the years 0001 to 9999 in UTC.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Lastmod {
     /// Days since 1970-01-01.
@@ -21,18 +231,16 @@ pub enum Lastmod {
 }
 
 impl Lastmod {
-    /// Reads ISO 8601 as catalogs write it: `YYYY-MM-DD`, alone or followed by
-    /// `T`, `t` or one space, `hh:mm`, optional seconds, an optional fraction
-    /// (cut), and an optional zone: `Z`, `UTC`, `GMT`, `±hh:mm`, `±hhmm` or
-    /// `±hh` up to 14 hours, one space before it allowed. Blanks at the ends
-    /// do not count.
+    /// Parses ISO 8601 as catalogs contain it: `YYYY-MM-DD`, alone or followed by `T`, `t` or one
+    /// space, `hh:mm`, optional seconds, an optional fraction (cut), and an optional zone: `Z`, `UTC`,
+    /// `GMT`, `±hh:mm`, `±hhmm` or `±hh` up to 14 hours, with an optional space before it. Blanks at
+    /// the ends are ignored.
     ///
-    /// A time without zone is one of `zone`, or of UTC. Where the clock of a
-    /// zone skips or repeats the time, the offset from before the change counts
-    /// (RFC 5545, section 3.3.5).
+    /// A time without a zone is in `zone`, or in UTC. Where the clock of a zone skips or repeats the
+    /// time, the offset before the change is used (RFC 5545, section 3.3.5).
     ///
-    /// `None` for everything else: a bare year or month, days that do not
-    /// exist, 24:00, leap seconds, years outside of 0001 to 9999 in UTC.
+    /// `None` for everything else: a year or month alone, days that do not exist, 24:00, leap seconds,
+    /// years outside of 0001 to 9999 in UTC.
     #[inline]
     pub fn parse(text: &[u8], zone: Option<&TimeZone>) -> Option<Lastmod> {
         match <&[u8; 20]>::try_from(text).ok().and_then(parse_canonical) {
@@ -42,41 +250,13 @@ impl Lastmod {
     }
 
     fn parse_any(text: &[u8], zone: Option<&TimeZone>) -> Option<Lastmod> {
-        let text = trim(text);
-        if let Ok(date) = <&[u8; 10]>::try_from(text) {
-            return parse_date(date).map(Lastmod::Date);
-        }
-        let (date, rest) = text.split_first_chunk::<8>()?;
-        let (time, mut rest) = rest.split_first_chunk::<8>()?;
-        if !matches!(time[2], b'T' | b't' | b' ') {
-            return None;
-        }
-        let time = pairs(
-            &[time[0], time[1], b'T', time[3], time[4], time[5], time[6], time[7]],
-            b"00T00:00",
-        )?;
-        let days = days_of(pairs(date, b"0000-00-")?, time[0])?;
-        let (hours, minutes) = (u32::from(time[3]), u32::from(time[6]));
-        let mut seconds = 0;
-        if let [b':', s1, s2, after @ ..] = rest {
-            seconds = two(*s1, *s2)?;
-            rest = after;
-            if let [b'.' | b',', after @ ..] = rest {
-                let digits = after.iter().take_while(|byte| byte.is_ascii_digit()).count();
-                if digits == 0 {
-                    return None;
-                }
-                rest = &after[digits..];
-            }
-        }
-        if hours > 23 || minutes > 59 || seconds > 59 {
-            return None;
-        }
-        let local = i64::from(days) * DAY + i64::from(hours * 3600 + minutes * 60 + seconds);
-        match (rest, zone) {
-            (b"Z", _) | (b"", None) => Lastmod::from_seconds(local),
-            (b"", Some(zone)) => Lastmod::from_seconds(local_to_instant(local, zone)?),
-            _ => Lastmod::from_seconds(local - parse_offset(rest)?),
+        let written = Written::parse(trim(text), Policy::Repair).ok()?;
+        let local = i64::from(written.days) * DAY + i64::from(written.second);
+        match (written.precision, written.offset, zone) {
+            (Precision::Day, ..) => Some(Lastmod::Date(written.days)),
+            (_, Some(offset), _) => Lastmod::from_seconds(local - offset),
+            (_, None, None) => Lastmod::from_seconds(local),
+            (_, None, Some(zone)) => Lastmod::from_seconds(local_to_instant(local, zone)?),
         }
     }
 
@@ -95,7 +275,7 @@ impl Lastmod {
         (FIRST_DAY..=LAST_DAY).contains(&days).then_some(Lastmod::Date(days))
     }
 
-    /// Seconds since the epoch; a date counts as its midnight UTC. To compare by.
+    /// Seconds since the epoch, for comparison; a date counts as its midnight UTC.
     #[inline]
     pub fn instant(&self) -> i64 {
         match *self {
@@ -104,7 +284,7 @@ impl Lastmod {
         }
     }
 
-    /// Puts `YYYY-MM-DD`, or `YYYY-MM-DDThh:mm:ssZ`, into `out`; tells its length and order.
+    /// Writes `YYYY-MM-DD` or `YYYY-MM-DDThh:mm:ssZ` to `out`; returns its length and order.
     #[inline]
     pub fn text(&self, out: &mut [u8; 20]) -> (usize, Order) {
         let (days, second) = match *self {
@@ -138,9 +318,9 @@ impl Lastmod {
     }
 }
 
-/// The instant at which the clocks of a zone show a time, given as if it were
-/// UTC: seconds from 1970-01-01T00:00:00 on the same clock. Skipped and repeated
-/// times as in [`Lastmod::parse`]. `None` outside of the years that jiff knows.
+/// The instant at which the clocks of a zone show a time, given as seconds from 1970-01-01T00:00:00
+/// on the same clock. Skipped and repeated times as in [`Lastmod::parse`]. `None` outside of the
+/// years that jiff supports.
 pub fn local_to_instant(local_seconds: i64, zone: &TimeZone) -> Option<i64> {
     let days = i32::try_from(local_seconds.div_euclid(DAY)).ok()?;
     if !(FIRST_DAY..=LAST_DAY).contains(&days) {
@@ -151,7 +331,7 @@ pub fn local_to_instant(local_seconds: i64, zone: &TimeZone) -> Option<i64> {
     let (hour, minute) = ((second / 3600) as i8, (second / 60 % 60) as i8);
     let time =
         DateTime::new(year as i16, month as i8, day as i8, hour, minute, (second % 60) as i8, 0);
-    // By hand and not by `compatible()`: jiff's instants end a day before the year 9999 does.
+    // not `compatible()`: the instants of jiff end a day before the year 9999 does
     let offset = match zone.to_ambiguous_timestamp(time.ok()?).offset() {
         AmbiguousOffset::Unambiguous { offset } => offset,
         AmbiguousOffset::Gap { before, .. } | AmbiguousOffset::Fold { before, .. } => before,
@@ -159,7 +339,7 @@ pub fn local_to_instant(local_seconds: i64, zone: &TimeZone) -> Option<i64> {
     Some(local_seconds - i64::from(offset.seconds()))
 }
 
-/// The most usual form, which is that of the output: `YYYY-MM-DDThh:mm:ssZ`.
+/// The most frequent form, which is that of the output: `YYYY-MM-DDThh:mm:ssZ`.
 #[inline]
 fn parse_canonical(text: &[u8; 20]) -> Option<Lastmod> {
     // The last eight bytes begin with the second digit of the hour.
@@ -193,9 +373,8 @@ fn days_of([century, _, year, _, _, month, ..]: [u8; 8], day: u8) -> Option<i32>
     valid.then(|| days_from_civil(year, month, day))
 }
 
-/// Checks eight bytes against a form at once, in which `0` stands for any digit
-/// and all else for itself. The result has at the place of the first of two
-/// digits the number that both make up.
+/// Checks eight bytes at once against a form, in which `0` stands for any digit and any other
+/// character for itself. In the result, the position of the first of two digits has their number.
 #[inline]
 fn pairs(text: &[u8; 8], form: &[u8; 8]) -> Option<[u8; 8]> {
     let digits = u64::from_le_bytes(*text) ^ u64::from_le_bytes(*form);
@@ -224,20 +403,6 @@ fn days_in_month(year: u32, month: u32) -> u32 {
         2 => 28,
         _ => 31,
     }
-}
-
-/// The offset of a zone in seconds.
-fn parse_offset(text: &[u8]) -> Option<i64> {
-    let text = text.strip_prefix(b" ").unwrap_or(text);
-    let (sign, hours, minutes) = match *text {
-        [b'Z' | b'z'] | [b'U', b'T', b'C'] | [b'G', b'M', b'T'] => return Some(0),
-        [sign @ (b'+' | b'-'), h1, h2] => (sign, two(h1, h2)?, 0),
-        [sign @ (b'+' | b'-'), h1, h2, m1, m2] => (sign, two(h1, h2)?, two(m1, m2)?),
-        [sign @ (b'+' | b'-'), h1, h2, b':', m1, m2] => (sign, two(h1, h2)?, two(m1, m2)?),
-        _ => return None,
-    };
-    let offset = i64::from(hours * 3600 + minutes * 60);
-    (minutes <= 59 && offset <= MAX_OFFSET).then_some(if sign == b'-' { -offset } else { offset })
 }
 
 /// Days since 1970-01-01 of a date of the Gregorian calendar, from year 1 on.
@@ -281,7 +446,7 @@ fn digits([a, b, c, d]: [u32; 4]) -> [u8; 8] {
 
 /// The order of lastmods as they are written: the digits as one number, doubled, plus 1 for a time.
 ///
-/// The newest is the greatest, and of a date and its midnight the one that says more.
+/// The newest is the greatest; a time is greater than its date alone.
 pub type Order = i64;
 
 /// The text of an [`Order`].
@@ -300,11 +465,11 @@ pub fn order_text(order: Order) -> String {
     format!("{date}T{:02}:{:02}:{:02}Z", part(10_000, 100), part(100, 100), part(1, 100))
 }
 
-/// The forms that most catalogs use, without a detour over the calendar: `YYYY-MM-DD`, and
-/// `YYYY-MM-DD` + `T` or space + `hh:mm:ss` + `Z` or, if `zoneless`, nothing.
+/// The forms that most catalogs use, without calendar arithmetic: `YYYY-MM-DD`, and `YYYY-MM-DD` +
+/// `T` or space + `hh:mm:ss` + `Z` or, if `zoneless`, nothing.
 ///
-/// Fills `out` with the canonical form and tells its length and order. `None` says nothing about
-/// the text: [`Lastmod::parse`] has all the rules. Measured: 5 ns where parse and write take 26.
+/// Writes the canonical form to `out` and returns its length and order. `None` does not mean that
+/// the text is invalid: [`Lastmod::parse`] decides. Measured: 5 ns; parse and write take 26 ns.
 #[inline]
 pub fn canonical(text: &[u8], zoneless: bool, out: &mut [u8; 20]) -> Option<(usize, Order)> {
     let (date, rest) = text.split_first_chunk::<10>()?;
@@ -316,7 +481,7 @@ pub fn canonical(text: &[u8], zoneless: bool, out: &mut [u8; 20]) -> Option<(usi
     }
     let year = u32::from(y0) * 1000 + u32::from(y1) * 100 + u32::from(y2) * 10 + u32::from(y3);
     let (month, day) = (u32::from(m0 * 10 + m1), u32::from(d0 * 10 + d1));
-    // a leap day is the calendar's business
+    // leap days need the calendar
     const LAST: [u32; 13] = [0, 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
     if year == 0 || day == 0 || day > LAST.get(month as usize).copied().unwrap_or(0) {
         return None;
@@ -344,7 +509,7 @@ pub fn canonical(text: &[u8], zoneless: bool, out: &mut [u8; 20]) -> Option<(usi
     Some((20, order * 2 + 1))
 }
 
-/// The digits of a text that has the template's other characters where the template has them.
+/// The digits of a text whose other characters are those of the template.
 #[inline]
 fn match_digits(text: &[u8; 8], template: &[u8; 8]) -> Option<[u8; 8]> {
     // a digit becomes its value, an equal separator 0
@@ -399,7 +564,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense() {
+    fn invalid_forms() {
         for value in [
             "",
             " ",
@@ -500,7 +665,7 @@ mod tests {
     }
 
     #[test]
-    fn the_short_way_agrees_with_the_long_one() {
+    fn canonical_agrees_with_parse() {
         let mut texts: Vec<String> = [
             "2026-11-20",
             "2026-11-20T10:11:12Z",
@@ -550,5 +715,65 @@ mod tests {
         }
         assert!(short_ways > 100, "{short_ways}");
         assert_eq!(canonical(b"2026-11-20 10:11:12", false, &mut [0; 20]), None);
+    }
+
+    fn report(text: &str) -> Result<Written, DateFault> {
+        Written::parse(text.as_bytes(), Policy::Report)
+    }
+
+    #[test]
+    fn w3c_instants_agree_with_jiff() {
+        for text in [
+            "1970-01-01T00:00:00Z",
+            "2026-11-21T08:30:15.123456+05:30",
+            "2000-02-29T23:59:59-14:00",
+            "0001-01-01T00:00:00Z",
+            "9999-12-30T00:00:00Z",
+            "1900-03-01T00:00:00Z",
+        ] {
+            let expected: jiff::Timestamp = text.parse().unwrap();
+            assert_eq!(report(text).unwrap().instant(), expected.as_microsecond(), "{text}");
+        }
+        assert_eq!(report("2024-02-29").unwrap().instant(), 1_709_164_800_000_000);
+        assert_eq!(report("2024").unwrap().instant(), report("2024-01-01").unwrap().instant());
+    }
+
+    #[test]
+    fn w3c_faults() {
+        use DateFault as F;
+        for (text, fault) in [
+            ("", F::Year),
+            ("26", F::Year),
+            ("0000-01-01", F::YearZero),
+            ("2026-13", F::Month),
+            ("2026-1-1", F::Month),
+            ("2023-02-29", F::Day),
+            ("2026-11-2", F::Day),
+            ("2026-11-21 08:30:00Z", F::Separator),
+            ("2026-11-21T08:30:00", F::NoZone),
+            ("2026-11-21T24:00:00Z", F::Hour),
+            ("2026-11-21Z", F::Separator),
+            ("2026-11-21t08:30:00z", F::Separator),
+            ("2026-11-21T08:30:00+0100", F::AfterTime),
+            ("2026-11-21T08:30:00.Z", F::Fraction),
+            ("2026-11-21T08:30:00,5Z", F::AfterTime),
+            ("2026-11-21T08:30:61Z", F::Second),
+            ("2026-11-21T08Z", F::Minute),
+            ("2026-11-21T08:30:00+15:00", F::ZoneRange),
+            ("2026-11-21T08:30:00+01:60", F::Zone),
+            ("2026-11-21T08:30:00Zx", F::AfterTime),
+            ("2026-11-21T08:30:00 Z", F::AfterTime),
+        ] {
+            assert_eq!(report(text), Err(fault), "{text}");
+        }
+        for (text, precision) in [
+            ("2026", Precision::Year),
+            ("2026-05", Precision::Month),
+            ("2026-05-01", Precision::Day),
+            ("2026-05-01T10:00Z", Precision::Minute),
+            ("2026-05-01T10:00:00.5-01:00", Precision::Second),
+        ] {
+            assert_eq!(report(text).unwrap().precision, precision);
+        }
     }
 }

@@ -2,9 +2,8 @@
 
 use crate::sitemap::characters::{XML_ILLEGAL, XML_SPECIAL};
 
-/// Appends a text with all five special characters as entities, as the
-/// sitemap protocol asks (PROTOCOL section 1, *Escaping*). The text is known
-/// to be legal, see [`legal_text`].
+/// Appends a text with all five special characters as entities, as the sitemap protocol requires
+/// (docs/protocol.md, *Escaping*). The text must be legal, see [`legal_text`].
 #[inline]
 pub fn escape_into(text: &[u8], out: &mut Vec<u8>) {
     let mut rest = text;
@@ -29,8 +28,8 @@ fn entity(byte: u8) -> &'static [u8] {
 }
 
 /// Whether a text has only characters of XML 1.0 (its production 2, `Char`):
-/// no controls but tab, LF and CR, and neither U+FFFE nor U+FFFF. Others that
-/// are illegal, the surrogates, cannot stand in a `str`.
+/// no controls but tab, LF and CR, and neither U+FFFE nor U+FFFF. The other
+/// illegal characters, the surrogates, cannot occur in a `str`.
 #[inline]
 pub fn legal_text(text: &str) -> bool {
     let bytes = text.as_bytes();

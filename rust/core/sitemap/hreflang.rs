@@ -1,72 +1,124 @@
-//! Codes of languages and regions (PROTOCOL section 2, *hreflang*).
+//! Codes of languages and regions (docs/protocol.md, *hreflang*).
 
-use crate::sitemap::iso::{LANGUAGES, REGIONS};
+use crate::sitemap::iso::{FORMER_LANGUAGES, LANGUAGES, REGIONS};
 
-/// Checks a code of `hreflang`: a language of ISO 639-1, then if need be a script of ISO 15924 and
-/// a region of ISO 3166-1, with hyphens; or `x-default`. The case of letters does not count, but
-/// for `UK`, which is no region and in lower case Ukrainian.
+/// Which codes to accept that a build does not write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Policy {
+    /// For building: only codes whose meaning is certain. `UK` alone is an error: in lower case it is
+    /// Ukrainian.
+    Write,
+    /// For verifying: also former codes of languages, `XK` (Kosovo, free for use in ISO 3166-1) and
+    /// `UK` alone.
+    Report,
+}
+
+/// What is wrong with a code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fault {
+    Form,
+    Underscore,
+    BritishAlone,
+    RegionAlone,
+    ThreeLetters,
+    Language,
+    Parts,
+    British,
+    Union,
+    Number,
+    Region,
+}
+
+/// Checks a code of `hreflang`: a language of ISO 639-1, then optionally a script of ISO 15924 and
+/// a region of ISO 3166-1, with hyphens; or `x-default`. Case does not matter.
 ///
 /// # Errors
-/// What to write instead.
-pub fn check(code: &[u8]) -> Result<(), String> {
+/// What is wrong, and what to write instead.
+pub fn check(code: &[u8], policy: Policy) -> Result<(), String> {
+    fault(code, policy).map_or(Ok(()), |fault| Err(message(code, fault)))
+}
+
+/// Whether [`check`] accepts a code, without the cost of the message.
+pub fn is_legal(code: &[u8], policy: Policy) -> bool {
+    fault(code, policy).is_none()
+}
+
+fn fault(code: &[u8], policy: Policy) -> Option<Fault> {
     if code.eq_ignore_ascii_case(b"x-default") {
-        return Ok(());
+        return None;
     }
-    let shown = || String::from_utf8_lossy(&code[..code.len().min(40)]);
     if !code.is_ascii() || code.is_empty() {
-        return Err(format!("{:?} is no language code; write for example de or de-CH", shown()));
+        return Some(Fault::Form);
     }
     if code.contains(&b'_') {
-        return Err(format!(
-            "{:?} has an underscore; write {}",
-            shown(),
-            shown().replace('_', "-")
-        ));
+        return Some(Fault::Underscore);
     }
-    let mut parts = code.split(|byte| *byte == b'-');
+    let report = policy == Policy::Report;
+    let mut parts = code.split(|byte| *byte == b'-').peekable();
     let language = parts.next().unwrap_or_default();
     let alone = language.len() == code.len();
-    if alone && language == b"UK" {
-        return Err("\"UK\" alone is no language; write en-GB, or uk for Ukrainian".into());
+    if alone && language == b"UK" && !report {
+        return Some(Fault::BritishAlone);
     }
-    if !LANGUAGES.has(language) {
-        if alone && REGIONS.has(language) {
-            let region = shown().to_ascii_uppercase();
-            return Err(format!(
-                "{:?} is a region without a language; write for example en-{region}",
-                shown()
-            ));
-        }
-        if language.len() == 3 {
-            return Err(format!("{:?} has three letters; write the two of ISO 639-1", shown()));
-        }
-        return Err(format!("{:?} names no language of ISO 639-1; write for example de", shown()));
+    if !(LANGUAGES.has(language) || report && FORMER_LANGUAGES.has(language)) {
+        return Some(match language.len() {
+            _ if alone && REGIONS.has(language) => Fault::RegionAlone,
+            3 => Fault::ThreeLetters,
+            _ => Fault::Language,
+        });
     }
-    let mut next = parts.next();
-    if let Some(script) = next
-        && script.len() == 4
-        && script.iter().all(u8::is_ascii_alphabetic)
-    {
-        next = parts.next();
-    }
-    let Some(region) = next else { return Ok(()) };
-    let language = String::from_utf8_lossy(language);
+    parts.next_if(|script| script.len() == 4 && script.iter().all(u8::is_ascii_alphabetic));
+    let region = parts.next()?;
     if parts.next().is_some() {
-        return Err(format!("{:?} has too many parts; write language-REGION", shown()));
+        return Some(Fault::Parts);
     }
-    if REGIONS.has(region) {
-        return Ok(());
+    if REGIONS.has(region) || report && region.eq_ignore_ascii_case(b"XK") {
+        return None;
     }
-    Err(match region.to_ascii_uppercase().as_slice() {
-        b"UK" => {
-            format!("{:?}: the code of the United Kingdom is GB; write {language}-GB", shown())
-        }
-        b"EU" | b"UN" => format!("{:?} names no country; write {language} alone", shown()),
-        digits if digits.iter().all(u8::is_ascii_digit) && !digits.is_empty() => {
-            format!("{:?}: regions by number are not understood; write {language} alone", shown())
-        }
-        _ => format!("{:?} names no country of ISO 3166-1; write {language} alone", shown()),
+    Some(match region.to_ascii_uppercase().as_slice() {
+        b"UK" => Fault::British,
+        b"EU" | b"UN" => Fault::Union,
+        digits if !digits.is_empty() && digits.iter().all(u8::is_ascii_digit) => Fault::Number,
+        _ => Fault::Region,
     })
+}
+
+#[cold]
+fn message(code: &[u8], fault: Fault) -> String {
+    let code = String::from_utf8_lossy(&code[..code.len().min(40)]);
+    let language = code.split('-').next().unwrap_or_default();
+    match fault {
+        Fault::Form => format!("{code:?} is not a language code; write for example de or de-CH"),
+        Fault::Underscore => {
+            format!("{code:?} has an underscore; write {}", code.replace('_', "-"))
+        }
+        Fault::BritishAlone => {
+            "\"UK\" alone is not a language; write en-GB, or uk for Ukrainian".to_owned()
+        }
+        Fault::RegionAlone => {
+            let region = code.to_ascii_uppercase();
+            format!("{code:?} is a region without a language; write for example en-{region}")
+        }
+        Fault::ThreeLetters => {
+            format!("{code:?} has three letters; write the two of ISO 639-1")
+        }
+        Fault::Language => {
+            format!("{code:?} does not start with a language of ISO 639-1; write for example de")
+        }
+        Fault::Parts => format!("{code:?} has too many parts; write language-REGION"),
+        Fault::British => {
+            format!("{code:?}: the code of the United Kingdom is GB; write {language}-GB")
+        }
+        Fault::Union => format!("{code:?} does not name a country; write {language} alone"),
+        Fault::Number => {
+            format!(
+                "{code:?}: search engines do not support regions by number; write {language} alone"
+            )
+        }
+        Fault::Region => {
+            format!("{code:?} does not name a country of ISO 3166-1; write {language} alone")
+        }
+    }
 }
 
 #[cfg(test)]
@@ -88,12 +140,14 @@ mod tests {
             "en-GB",
             "sr-Latn-RS",
             "uk-UA",
+            "EN-us",
+            "pt-br",
         ] {
-            assert_eq!(check(good.as_bytes()), Ok(()), "{good}");
+            assert_eq!(check(good.as_bytes(), Policy::Write), Ok(()), "{good}");
+            assert_eq!(check(good.as_bytes(), Policy::Report), Ok(()), "{good}");
         }
         for (wrong, hint) in [
             ("en_US", "write en-US"),
-            ("UK", "en-GB"),
             ("US", "en-US"),
             ("us", "en-US"),
             ("es-419", "write es alone"),
@@ -103,15 +157,23 @@ mod tests {
             ("", "write for example"),
             ("xx", "ISO 639-1"),
             ("de-", "ISO 3166-1"),
+            ("de--CH", "too many parts"),
             ("de-DE-x", "too many parts"),
+            ("zh-Hant-", "ISO 3166-1"),
             ("de-DEUT-XX", "ISO 3166-1"),
             ("d", "ISO 639-1"),
             ("dé", "language code"),
             ("de\"><", "ISO 639-1"),
         ] {
-            let message = check(wrong.as_bytes()).unwrap_err();
-            assert!(message.contains(hint), "{wrong}: {message}");
+            for policy in [Policy::Write, Policy::Report] {
+                let message = check(wrong.as_bytes(), policy).unwrap_err();
+                assert!(message.contains(hint), "{wrong}: {message}");
+            }
         }
-        assert!(check(b"\xff\xff").is_err());
+        assert!(check(b"\xff\xff", Policy::Report).is_err());
+        for reported in ["UK", "iw", "sq-XK", "mo-xk"] {
+            assert!(check(reported.as_bytes(), Policy::Write).is_err(), "{reported}");
+            assert!(is_legal(reported.as_bytes(), Policy::Report), "{reported}");
+        }
     }
 }

@@ -1,8 +1,8 @@
-//! Codes of ISO that sitemaps hold.
+//! Codes of languages and regions (ISO 639-1, ISO 3166-1).
 
-/// Two-letter codes; the case of letters does not count.
+/// A set of two-letter codes; case does not matter.
 pub struct Codes {
-    /// the first letter chooses the word, the second the bit
+    /// The first letter selects the word, the second the bit.
     bits: [u32; 26],
 }
 
@@ -16,7 +16,7 @@ pub static LANGUAGES: Codes = Codes::of(
     sv sw ta te tg th ti tk tl tn to tr ts tt tw ty ug uk ur uz ve vi vo wa wo xh yi yo za zh zu",
 );
 
-/// Languages that ISO 639-1 has renamed or taken off, and that some still write.
+/// Languages that ISO 639-1 renamed or removed, and that are still in use.
 pub static FORMER_LANGUAGES: Codes = Codes::of("iw in ji jw sh mo");
 
 /// Regions of ISO 3166-1 (alpha-2).
@@ -32,7 +32,7 @@ pub static REGIONS: Codes = Codes::of(
 );
 
 impl Codes {
-    /// From letters with one space between two codes.
+    /// Parses codes with one space between them.
     const fn of(list: &str) -> Codes {
         let list = list.as_bytes();
         let mut bits = [0; 26];
@@ -46,7 +46,7 @@ impl Codes {
         Codes { bits }
     }
 
-    /// Whether `code` is one of them.
+    /// Whether `code` is in the set.
     pub fn has(&self, code: &[u8]) -> bool {
         let [first, second] = code else { return false };
         if !first.is_ascii_alphabetic() || !second.is_ascii_alphabetic() {

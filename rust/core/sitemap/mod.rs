@@ -3,13 +3,20 @@
 
 pub mod changefreq;
 pub mod characters;
+pub mod code;
 pub mod date;
+pub mod element;
 pub mod escape;
+pub mod extension;
 pub mod host;
+pub mod hosts;
 pub mod hreflang;
 pub mod iso;
 pub mod limits;
+pub mod loc_fault;
 pub mod namespaces;
 pub mod placeholder;
 pub mod priority;
+pub mod site;
 pub mod url;
+pub mod value;

@@ -79,6 +79,16 @@ pub(crate) fn is_url(text: &[u8]) -> bool {
     is_always(text) || is_listed(trim(text), NOT_A_URL)
 }
 
+/// Whether a URL contains a placeholder that a program did not replace: `{{slug}}` or `${slug}`.
+/// Such a URL is legal once it is percent-encoded, so it is counted and not rejected.
+#[cold]
+pub(crate) fn is_in_url(text: &[u8]) -> bool {
+    let find = memchr::memmem::find;
+    [(&b"{{"[..], &b"}}"[..]), (b"${", b"}")].iter().any(|(open, close)| {
+        find(text, open).is_some_and(|at| find(&text[at + open.len()..], close).is_some())
+    })
+}
+
 fn is_always(text: &[u8]) -> bool {
     let text = trim(text);
     is_listed(text, ALWAYS) || is_unfilled(text)
@@ -119,6 +129,16 @@ mod tests {
         }
         for (open, close) in UNFILLED {
             assert!(is_value(format!("{open}slug{close}").as_bytes()), "{open}");
+        }
+    }
+
+    #[test]
+    fn placeholders_in_urls() {
+        for text in ["https://a.example/{{slug}}", "/p/${id}/x", "/?q={{a}}", "/{{ a b }}"] {
+            assert!(is_in_url(text.as_bytes()), "{text}");
+        }
+        for text in ["/{slug}", "/}}{{", "/{{slug", "/$5}", "/${", "/%7B%7Bslug%7D%7D", "/{a}{b}"] {
+            assert!(!is_in_url(text.as_bytes()), "{text}");
         }
     }
 

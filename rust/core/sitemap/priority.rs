@@ -1,14 +1,13 @@
 //! Priority: 0.0 to 1.0 with one decimal.
 //!
 //! The range is checked on the value itself, before rounding: 1.04 is not 1.0.
-//! Rounding is half up from the shortest decimal form of the value, so that a
-//! text, a decimal and a float that a person would write alike give the same
-//! bytes.
+//! Rounding is half up from the shortest decimal form of the value, so that equal numbers give the
+//! same bytes as text, decimal and float.
 
 use crate::sitemap::characters::trim;
 use std::fmt::Write;
 
-/// A priority as it is written: `0.0` to `1.0`.
+/// A priority in canonical form: `0.0` to `1.0`.
 pub type Priority = [u8; 3];
 
 /// From text: digits with an optional point and an optional leading `+`,
@@ -23,8 +22,8 @@ pub fn from_f64(value: f64) -> Option<Priority> {
     if !(0.0..=1.0).contains(&value) {
         return None;
     }
-    // Division rounds to the nearest: equal means that the shortest form has two decimals. Where the
-    // sum is rounded up it is not equal; `round` would be a call (measured: 5 ns).
+    // Division rounds to the nearest number: if it is equal, the shortest form has two decimals. If the
+    // sum was rounded up, it is not equal. `round` would be a function call (measured: 5 ns).
     let hundredths = (value * 100.0 + 0.5) as u8;
     if f64::from(hundredths) / 100.0 == value {
         return Some(tenths((hundredths + 5) / 10));
@@ -32,7 +31,7 @@ pub fn from_f64(value: f64) -> Option<Priority> {
     from_shortest(value, value < 0.01)
 }
 
-/// From a float: its own shortest form counts, not that of the double it equals.
+/// From a float, by its own shortest form, not that of the equal double.
 pub fn from_f32(value: f32) -> Option<Priority> {
     if !(0.0..=1.0).contains(&value) {
         return None;
@@ -58,7 +57,7 @@ pub fn from_decimal(unscaled: i128, scale: i8) -> Option<Priority> {
         (_, 41..) => 0,
         _ => {
             let one_hundredth = 10_i128.pow(scale as u32 - 2);
-            // Equal to 1 at the most, and nothing behind the hundredths then.
+            // 1 is the maximum, with no digits after the hundredths.
             if unscaled / one_hundredth > 100
                 || unscaled / one_hundredth == 100 && unscaled % one_hundredth != 0
             {
@@ -79,14 +78,14 @@ pub fn from_int(value: i64) -> Option<Priority> {
 /// back as the same float, never with an exponent.
 fn from_shortest(value: impl std::fmt::Display, tiny: bool) -> Option<Priority> {
     let mut digits = Digits { bytes: [0; 24], len: 0 };
-    // What is tiny rounds to 0 but has up to 325 digits.
+    // A tiny number rounds to 0 but has up to 325 digits.
     if tiny || write!(digits, "{value}").is_err() {
         return tiny.then(|| tenths(0));
     }
     from_digits(&digits.bytes[..digits.len])
 }
 
-/// Room for the digits of a float from 0.01 to 1: at most 2 and 1 + 17 digits.
+/// A buffer for the digits of a float from 0.01 to 1: at most 2 and 1 + 17 digits.
 struct Digits {
     bytes: [u8; 24],
     len: usize,

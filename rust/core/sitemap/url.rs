@@ -1,166 +1,36 @@
-//! The parts of a URL (RFC 3986), the site that relative references are joined
-//! to, and the folder under which the sitemaps will be served.
+//! The grammar of URLs (RFC 3986), written once for building and verifying.
+//!
+//! Both take a URL apart with [`split`] and [`RawAuthority::split`] and use the same classes of
+//! characters and the same rules for hosts and ports ([`host`]). The policies differ: a build repairs
+//! what has one meaning ([`authority`], [`percent_into`]) and rejects the rest as a [`LocFault`];
+//! `verify` reports what is wrong with the URL as it is written ([`written_fault`]).
 
-use crate::build::render::fault::LocFault;
-use crate::build::render::template::push_percent;
-use crate::error::{Error, Result};
-use crate::sitemap::characters::{CONTROL, URL};
-use crate::sitemap::host;
 use std::borrow::Cow;
 
-/// Scheme, host, port and path of a URL without query and fragment.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Address {
-    https: bool,
-    host: String,
-    port: u16,
-    path: String,
-}
+use crate::sitemap::characters::URL;
+use crate::sitemap::host;
+use crate::sitemap::loc_fault::LocFault;
 
-/// The site (`--site`): what relative references are joined to and what other URLs are compared with.
-#[derive(Debug, Clone)]
-pub struct Site {
-    address: Address,
-    origin: String,
-}
-
-impl Site {
-    /// Reads an absolute URL; a path in it is the base of relative references.
-    ///
-    /// # Errors
-    /// `config.site` when it is not an absolute http or https URL, or has user
-    /// information, a query or a fragment.
-    pub fn parse(url: &str) -> Result<Site> {
-        let address = Address::parse(url).map_err(|what| {
-            let help = "write for example https://www.shop.example";
-            Error::config("config.site", format!("site {url:?}: {what}; {help}"))
-        })?;
-        let Address { https, host, port, .. } = &address;
-        let mut origin = format!("{}://{host}", scheme(*https));
-        if *port != default_port(*https) {
-            origin.push_str(&format!(":{port}"));
-        }
-        Ok(Site { address, origin })
-    }
-
-    /// Scheme, host and port in canonical form: `https://www.shop.example`,
-    /// lower-case, punycode, without the scheme's default port.
-    pub fn origin(&self) -> &str {
-        &self.origin
-    }
-
-    /// Whether the scheme is https.
-    pub fn https(&self) -> bool {
-        self.address.https
-    }
-
-    /// The host, in lower case and punycode.
-    pub fn host(&self) -> &str {
-        &self.address.host
-    }
-
-    /// The port, the scheme's default if the URL had none.
-    pub fn port(&self) -> u16 {
-        self.address.port
-    }
-
-    /// The path, percent-encoded and without dot segments; may be empty.
-    pub fn path(&self) -> &str {
-        &self.address.path
-    }
-}
-
-/// The folder under which the sitemaps will be served (`--sitemap-url`).
-#[derive(Debug, Clone)]
-pub struct Folder {
-    address: Address,
-    /// The host was `{host}`: there is such a folder on each host.
-    any_host: bool,
-}
-
-impl Folder {
-    /// Reads an absolute URL; the `/` at its end may be missing. The host may be
-    /// `{host}` where each of many hosts has such a folder.
-    ///
-    /// # Errors
-    /// `config.sitemap_url`, as for [`Site::parse`].
-    pub fn parse(url: &str) -> Result<Folder> {
-        let any_host = url.contains("://{host}");
-        let plain = if any_host { url.replacen("://{host}", "://host", 1) } else { url.to_owned() };
-        let mut address = Address::parse(&plain).map_err(|what| {
-            let help = "write for example https://www.shop.example/sitemaps/";
-            Error::config("config.sitemap_url", format!("sitemap-url {url:?}: {what}; {help}"))
-        })?;
-        if !address.path.ends_with('/') {
-            address.path.push('/');
-        }
-        Ok(Folder { address, any_host })
-    }
-
-    /// Whether a URL of this scheme, host and port can be inside at all.
-    pub(crate) fn same_origin(&self, https: bool, host: &str, port: u16) -> bool {
-        let address = &self.address;
-        address.https == https
-            && address.port == port
-            && (self.any_host || address.host.eq_ignore_ascii_case(host))
-    }
-
-    /// Whether a percent-encoded path (a query may follow) is inside; an empty one is `/`. The path
-    /// of the folder has no `?`, so a match never reaches into the query.
-    #[inline]
-    pub(crate) fn holds_path(&self, path: &[u8]) -> bool {
-        let folder = self.address.path.as_bytes();
-        folder == b"/" || path.starts_with(folder)
-    }
-}
-
-impl Address {
-    fn parse(url: &str) -> std::result::Result<Address, &'static str> {
-        let url = url.trim_ascii();
-        if CONTROL.first_in(url.as_bytes()).is_some() {
-            return Err(LocFault::Control.message());
-        }
-        if url.contains('\\') {
-            return Err("has a backslash");
-        }
-        let Parts { scheme, authority: whole, path: raw, query, fragment } =
-            split(url).map_err(LocFault::message)?;
-        let https = scheme.and_then(is_https).ok_or("not an absolute http or https URL")?;
-        if query.is_some() || fragment.is_some() {
-            return Err("has a query or a fragment");
-        }
-        let whole = whole.ok_or(LocFault::NoHost.message())?;
-        let Authority { host, port, .. } = authority(whole).map_err(LocFault::message)?;
-        let mut path = Vec::new();
-        percent_into(raw.as_bytes(), true, &mut path).map_err(LocFault::message)?;
-        remove_dots(&mut path, 0);
-        Ok(Address {
-            https,
-            host: host.to_ascii_lowercase(),
-            port: port.unwrap_or(default_port(https)),
-            path: String::from_utf8_lossy(&path).into_owned(),
-        })
-    }
-}
-
-pub(crate) fn scheme(https: bool) -> &'static str {
+/// The scheme as text.
+pub fn scheme(https: bool) -> &'static str {
     if https { "https" } else { "http" }
 }
 
-pub(crate) fn default_port(https: bool) -> u16 {
+/// The default port of the scheme.
+pub fn default_port(https: bool) -> u16 {
     if https { 443 } else { 80 }
 }
 
 /// True for https, false for http, `None` for any other scheme.
-pub(crate) fn is_https(scheme: &str) -> Option<bool> {
-    if scheme.eq_ignore_ascii_case("https") {
+pub fn is_https(scheme: &[u8]) -> Option<bool> {
+    if scheme.eq_ignore_ascii_case(b"https") {
         return Some(true);
     }
-    scheme.eq_ignore_ascii_case("http").then_some(false)
+    scheme.eq_ignore_ascii_case(b"http").then_some(false)
 }
 
-/// Reads a backslash before the query as the slash that browsers and crawlers take it for (WHATWG
-/// URL, "special-authority-slashes state" and those after it). True if there was one.
+/// Replaces backslashes before the query by slashes, as browsers and crawlers do (WHATWG URL,
+/// "special-authority-slashes state" and following). True if there was one.
 pub(crate) fn slashes(text: &str) -> (Cow<'_, str>, bool) {
     let Some(first) = text.find(['\\', '?', '#']).filter(|&at| text.as_bytes()[at] == b'\\') else {
         return (Cow::Borrowed(text), false);
@@ -169,7 +39,7 @@ pub(crate) fn slashes(text: &str) -> (Cow<'_, str>, bool) {
     (Cow::Owned(text[..end].replace('\\', "/") + &text[end..]), true)
 }
 
-/// Why a text that names no scheme is no URL.
+/// The fault of a text without a scheme that is not a path either.
 #[cold]
 pub(crate) fn relative_fault(text: &str) -> LocFault {
     if text.starts_with("//") {
@@ -192,7 +62,7 @@ pub(crate) fn relative_fault(text: &str) -> LocFault {
     let like_a_host = name.rsplit_once('.').is_some_and(|(_, last)| {
         last.len() > 1
             && last.chars().all(char::is_alphabetic)
-            && !FILES.iter().any(|one| one.eq_ignore_ascii_case(last))
+            && !FILE_SUFFIXES.iter().any(|one| one.eq_ignore_ascii_case(last))
     });
     if like_a_host && host::canonical(name).is_some() {
         return LocFault::NoScheme;
@@ -200,82 +70,245 @@ pub(crate) fn relative_fault(text: &str) -> LocFault {
     LocFault::Relative
 }
 
-/// How names of files end that look like names of hosts.
-const FILES: [&str; 21] = [
+/// Suffixes of file names that look like the end of a host name.
+const FILE_SUFFIXES: [&str; 21] = [
     "asp", "aspx", "avif", "cfm", "css", "gif", "htm", "html", "jpeg", "jpg", "js", "jsp", "mov",
     "pdf", "php", "png", "svg", "txt", "webm", "webp", "xml",
 ];
 
-/// A URL or relative reference, cut up as RFC 3986, appendix B does.
-pub(crate) struct Parts<'a> {
-    pub scheme: Option<&'a str>,
-    pub authority: Option<&'a str>,
-    pub path: &'a str,
-    pub query: Option<&'a str>,
-    pub fragment: Option<&'a str>,
+/// The parts of a URL or relative reference (RFC 3986, appendix B), as written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Parts<'a> {
+    /// Without `:`.
+    pub scheme: Option<&'a [u8]>,
+    /// Without `//`.
+    pub authority: Option<&'a [u8]>,
+    /// May be empty.
+    pub path: &'a [u8],
+    /// Without `?`.
+    pub query: Option<&'a [u8]>,
+    /// Without `#`.
+    pub fragment: Option<&'a [u8]>,
 }
 
-/// Cuts a URL up. A colon in the first segment of what has no scheme is not a
-/// legal relative reference (RFC 3986, section 4.2) but a damaged URL.
-pub(crate) fn split(text: &str) -> std::result::Result<Parts<'_>, LocFault> {
-    let (rest, fragment) = cut(text, '#');
-    let (rest, query) = cut(rest, '?');
-    let segment = rest.split('/').next().unwrap_or_default();
-    let (scheme, rest) = match segment.split_once(':') {
+/// Splits a URL or relative reference.
+///
+/// # Errors
+/// [`LocFault::Scheme`] for a colon in the first segment after text that is not a scheme: that is
+/// not a legal relative reference (RFC 3986, section 4.2) but a damaged URL.
+pub fn split(text: &[u8]) -> Result<Parts<'_>, LocFault> {
+    let (rest, fragment) = cut(text, b'#');
+    let (rest, query) = cut(rest, b'?');
+    let segment = &rest[..memchr::memchr(b'/', rest).unwrap_or(rest.len())];
+    let (scheme, rest) = match memchr::memchr(b':', segment) {
         None => (None, rest),
-        Some((name, _)) => {
-            let tail = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'-' | b'.');
-            if !name.starts_with(|c: char| c.is_ascii_alphabetic()) || !name.bytes().all(tail) {
-                return Err(LocFault::Scheme);
-            }
-            (Some(name), &rest[name.len() + 1..])
-        }
+        Some(colon) if is_scheme(&segment[..colon]) => (Some(&rest[..colon]), &rest[colon + 1..]),
+        Some(_) => return Err(LocFault::Scheme),
     };
-    let (authority, path) = match rest.strip_prefix("//") {
+    let (authority, path) = match rest.strip_prefix(b"//") {
         None => (None, rest),
         Some(rest) => {
-            let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
-            (Some(authority), path)
+            let end = memchr::memchr(b'/', rest).unwrap_or(rest.len());
+            (Some(&rest[..end]), &rest[end..])
         }
     };
     Ok(Parts { scheme, authority, path, query, fragment })
 }
 
-fn cut(text: &str, mark: char) -> (&str, Option<&str>) {
-    text.split_once(mark).map_or((text, None), |(before, after)| (before, Some(after)))
+fn is_scheme(name: &[u8]) -> bool {
+    let tail = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'-' | b'.');
+    name.first().is_some_and(u8::is_ascii_alphabetic) && name.iter().all(tail)
 }
 
-/// Host and port of a URL.
+fn cut(text: &[u8], mark: u8) -> (&[u8], Option<&[u8]>) {
+    match memchr::memchr(mark, text) {
+        Some(at) => (&text[..at], Some(&text[at + 1..])),
+        None => (text, None),
+    }
+}
+
+/// The parts of an authority, as written and unchecked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RawAuthority<'a> {
+    /// Without `@`.
+    pub userinfo: Option<&'a [u8]>,
+    /// An IPv6 address with its brackets.
+    pub host: &'a [u8],
+    /// Without `:`.
+    pub port: Option<&'a [u8]>,
+}
+
+impl RawAuthority<'_> {
+    /// Splits an authority.
+    pub fn split(text: &[u8]) -> RawAuthority<'_> {
+        let (userinfo, rest) = match memchr::memrchr(b'@', text) {
+            Some(at) => (Some(&text[..at]), &text[at + 1..]),
+            None => (None, text),
+        };
+        let bracket = memchr::memrchr(b']', rest).unwrap_or(0);
+        let (host, port) = match memchr::memrchr(b':', &rest[bracket..]) {
+            Some(at) => (&rest[..bracket + at], Some(&rest[bracket + at + 1..])),
+            None => (rest, None),
+        };
+        RawAuthority { userinfo, host, port }
+    }
+
+    /// The port; `Some(None)` if there is none or it is empty (RFC 3986, section 6.2.3), `None` if
+    /// it is not legal.
+    pub fn port(&self) -> Option<Option<u16>> {
+        host::port(std::str::from_utf8(self.port.unwrap_or_default()).ok()?)
+    }
+}
+
+/// Host and port of a URL to be written.
 pub(crate) struct Authority<'a> {
     /// As written, an IDN in punycode.
     pub host: Cow<'a, str>,
     pub port: Option<u16>,
-    /// As written, with its colon; empty if there is no port.
+    /// As written, with its colon; empty without a port.
     pub port_text: &'a str,
 }
 
-/// Checks an authority and takes it apart.
-pub(crate) fn authority(text: &str) -> std::result::Result<Authority<'_>, LocFault> {
-    if text.contains('@') {
+/// Checks an authority; an IDN is repaired to punycode.
+pub(crate) fn authority(text: &[u8]) -> Result<Authority<'_>, LocFault> {
+    let raw = RawAuthority::split(text);
+    if raw.userinfo.is_some() {
         return Err(LocFault::Userinfo);
     }
-    let host_end = match text.strip_prefix('[') {
-        Some(literal) => literal.find(']').ok_or(LocFault::Host)? + 2,
-        None => text.find(':').unwrap_or(text.len()),
-    };
-    let (name, port_text) = text.split_at(host_end);
-    if name.is_empty() {
+    if raw.host.is_empty() {
         return Err(LocFault::NoHost);
     }
-    let host = host::canonical(name).ok_or(LocFault::Host)?;
-    let port = match port_text.strip_prefix(':') {
-        Some(digits) => host::port(digits).ok_or(LocFault::Host)?,
-        None if port_text.is_empty() => None,
-        None => return Err(LocFault::Host),
-    };
-    // a colon with nothing after it says nothing (RFC 3986, section 6.2.3)
-    let port_text = if port.is_none() { "" } else { port_text };
+    let as_str = |bytes| std::str::from_utf8(bytes).map_err(|_| LocFault::NotUtf8);
+    let host = host::canonical(as_str(raw.host)?).ok_or(LocFault::Host)?;
+    let port = raw.port().ok_or(LocFault::Host)?;
+    let port_text = if port.is_none() { "" } else { as_str(&text[raw.host.len()..])? };
     Ok(Authority { host, port, port_text })
+}
+
+/// A URL with scheme and authority, as written and unchecked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Absolute<'a> {
+    /// Without `:`.
+    pub scheme: &'a [u8],
+    /// User information, host and port.
+    pub authority: RawAuthority<'a>,
+    /// The parts.
+    pub parts: Parts<'a>,
+    /// The offset of the path.
+    pub path_start: usize,
+}
+
+impl<'a> Absolute<'a> {
+    /// `https://host/` of the URL, the start of other URLs; `None` for an empty path.
+    pub fn with_root(&self, url: &'a [u8]) -> Option<&'a [u8]> {
+        (!self.parts.path.is_empty()).then(|| &url[..=self.path_start])
+    }
+}
+
+/// Splits an absolute URL; `None` for a text without scheme or `//`.
+pub fn split_absolute(url: &[u8]) -> Option<Absolute<'_>> {
+    let parts = split(url).ok()?;
+    let (scheme, authority) = (parts.scheme?, parts.authority?);
+    let path_start = scheme.len() + 3 + authority.len();
+    Some(Absolute { scheme, authority: RawAuthority::split(authority), parts, path_start })
+}
+
+/// What is wrong with an absolute URL as it is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WrittenFault<'a> {
+    /// Not an absolute URL.
+    Relative,
+    /// A scheme other than http and https.
+    Scheme(&'a [u8]),
+    /// A host that cannot exist, or is not in ASCII.
+    Host(&'a [u8]),
+    /// A port that is not a number up to 65,535.
+    Port(&'a [u8]),
+    /// A character that must be percent-encoded, at the start of these bytes.
+    Character(&'a [u8]),
+    /// A second `#`.
+    SecondFragment,
+    /// A `%` without two hex digits, at the start of these bytes.
+    Percent(&'a [u8]),
+}
+
+/// The first fault of an absolute http or https URL as it is written, length aside.
+///
+/// `sound` is the start of an earlier URL without a fault, up to its path (`https://host/`), or
+/// empty: where a URL starts with it, only the rest is checked.
+#[inline]
+pub fn written_fault<'a>(url: &'a [u8], sound: &[u8]) -> Option<WrittenFault<'a>> {
+    if !sound.is_empty() && url.starts_with(sound) {
+        return character_fault(&url[sound.len()..]);
+    }
+    let Some(Absolute { scheme, authority, path_start, .. }) = split_absolute(url) else {
+        let scheme = split(url).ok().and_then(|parts| parts.scheme);
+        let other = scheme.filter(|scheme| is_uri_scheme(scheme, &url[scheme.len() + 1..]));
+        return Some(other.map_or(WrittenFault::Relative, WrittenFault::Scheme));
+    };
+    if is_https(scheme).is_none() {
+        return Some(WrittenFault::Scheme(scheme));
+    }
+    if !host::is_written(authority.host) {
+        return Some(WrittenFault::Host(authority.host));
+    }
+    if authority.port().is_none() {
+        return Some(WrittenFault::Port(authority.host));
+    }
+    authority.userinfo.and_then(character_fault).or_else(|| character_fault(&url[path_start..]))
+}
+
+/// Whether a URI without `//` has another scheme, such as `mailto:x` (RFC 3986, section 3.1), and is
+/// not a host with a port, such as `host:8080/x`.
+fn is_uri_scheme(scheme: &[u8], rest: &[u8]) -> bool {
+    let port = rest.first().is_some_and(u8::is_ascii_digit) && !scheme.eq_ignore_ascii_case(b"tel");
+    !scheme.contains(&b'.') && is_https(scheme).is_none() && !port
+}
+
+#[inline]
+fn character_fault(text: &[u8]) -> Option<WrittenFault<'_>> {
+    let mut rest = text;
+    let mut fragment = false;
+    while let Some(at) = URL.first_not_in(rest) {
+        rest = &rest[at..];
+        match rest[0] {
+            b'#' if fragment => return Some(WrittenFault::SecondFragment),
+            b'#' => {
+                fragment = true;
+                rest = &rest[1..];
+            }
+            b'%' => {
+                if !is_escape(rest) {
+                    return Some(WrittenFault::Percent(rest));
+                }
+                // escapes come in runs
+                while is_escape(rest) {
+                    rest = &rest[3..];
+                }
+            }
+            _ => return Some(WrittenFault::Character(rest)),
+        }
+    }
+    None
+}
+
+/// Scheme, host and port in canonical form: lower case, without the default port. `None` without
+/// scheme or authority.
+pub fn origin(url: &[u8]) -> Option<Vec<u8>> {
+    let Absolute { scheme, authority, .. } = split_absolute(url)?;
+    let mut origin = scheme.to_ascii_lowercase();
+    let default = default_port(origin == b"https");
+    origin.extend_from_slice(b"://");
+    origin.extend(authority.host.to_ascii_lowercase());
+    match (authority.port, authority.port()) {
+        (None, _) | (_, Some(None)) => {}
+        (_, Some(Some(port))) if port == default => {}
+        (Some(text), _) => {
+            origin.push(b':');
+            origin.extend_from_slice(text);
+        }
+    }
+    Some(origin)
 }
 
 /// Whether a `%` and two hex digits stand at the start.
@@ -284,18 +317,21 @@ pub(crate) fn is_escape(bytes: &[u8]) -> bool {
     matches!(bytes, [b'%', high, low, ..] if high.is_ascii_hexdigit() && low.is_ascii_hexdigit())
 }
 
-/// Appends a path, query or fragment, percent-encoded where RFC 3986 does not
-/// allow a byte; `%XX` is kept. Any other `%` becomes `%25`, or is a fault when strict.
-pub(crate) fn percent_into(
-    text: &[u8],
-    strict: bool,
-    out: &mut Vec<u8>,
-) -> std::result::Result<(), LocFault> {
+/// Appends a byte as `%XX`, in upper case (RFC 3986, section 2.1).
+#[inline]
+pub(crate) fn push_percent(byte: u8, out: &mut Vec<u8>) {
+    const HEX: &[u8; 16] = b"0123456789ABCDEF";
+    out.extend_from_slice(&[b'%', HEX[usize::from(byte >> 4)], HEX[usize::from(byte & 15)]]);
+}
+
+/// Appends a path, query or fragment, with percent-encoding for each byte that RFC 3986 does not
+/// allow; `%XX` is kept. Any other `%` becomes `%25`, or is a fault if `strict`.
+pub(crate) fn percent_into(text: &[u8], strict: bool, out: &mut Vec<u8>) -> Result<(), LocFault> {
     let mut rest = text;
     while let Some(at) = URL.first_not_in(rest) {
         out.extend_from_slice(&rest[..at]);
         rest = &rest[at..];
-        // What needs encoding comes in runs: UTF-8, spaces with dashes.
+        // bytes to encode come in runs: UTF-8, spaces with dashes
         while let Some(&byte) = rest.first()
             && !URL.contains(byte)
         {
@@ -315,7 +351,7 @@ pub(crate) fn percent_into(
     Ok(())
 }
 
-/// How many dots a segment consists of, if that is one or two; some may be percent-encoded.
+/// The number of dots of a segment of one or two dots, percent-encoded or not; 0 for any other.
 fn dots(mut segment: &[u8]) -> usize {
     let mut dots = 0;
     while !segment.is_empty() {
@@ -335,8 +371,8 @@ pub(crate) fn has_dots(path: &[u8]) -> bool {
     path.split(|&byte| byte == b'/').any(|segment| matches!(segment, b"." | b".."))
 }
 
-/// Removes `.` and `..` from the absolute or empty path that begins at `start`
-/// and ends with the buffer (RFC 3986, section 5.2.4), in place.
+/// Removes `.` and `..` in place from the absolute or empty path that begins at `start` and ends
+/// with the buffer (RFC 3986, section 5.2.4).
 pub(crate) fn remove_dots(buffer: &mut Vec<u8>, start: usize) {
     let len = buffer.len();
     let (mut read, mut write) = (start, start);
@@ -360,21 +396,8 @@ pub(crate) fn remove_dots(buffer: &mut Vec<u8>, start: usize) {
     buffer.truncate(write);
 }
 
-/// An entry of a list of hosts, `host` or `host:port`, in lower case and punycode.
-pub(crate) fn host_entry(text: &str) -> Result<(String, Option<u16>)> {
-    let text = text.trim_ascii();
-    match authority(text) {
-        Ok(Authority { host, port, .. }) => Ok((host.to_ascii_lowercase(), port)),
-        Err(_) => Err(Error::config(
-            "config.hosts",
-            format!(
-                "hosts: {text:?} is not a host; write for example m.shop.example or shop.example:8080"
-            ),
-        )),
-    }
-}
-
-/// The host and port of an absolute URL that has been checked, percent-encoded or escaped.
+/// Host and port of an absolute URL that was checked, percent-encoded or escaped. Called for each row
+/// of a build that is split by hosts, so it looks at no more than the authority.
 pub(crate) fn host_of(url: &[u8]) -> &[u8] {
     let start = memchr::memmem::find(url, b"://").map_or(url.len(), |at| at + 3);
     let rest = &url[start..];
@@ -384,14 +407,69 @@ pub(crate) fn host_of(url: &[u8]) -> &[u8] {
 
 /// Whether the hosts of two absolute URLs are the same, or one is a subdomain of the other.
 pub(crate) fn same_domain(one: &[u8], other: &[u8]) -> bool {
-    let name = |url| {
-        let host: &[u8] = host_of(url);
-        let end = host.iter().rposition(|byte| *byte == b':').unwrap_or(host.len());
-        host[..end].to_ascii_lowercase()
-    };
+    let name = |url| RawAuthority::split(host_of(url)).host.to_ascii_lowercase();
     let (one, other) = (name(one), name(other));
     let (long, short) = if one.len() > other.len() { (one, other) } else { (other, one) };
-    // one label alone is a domain of many owners
+    // a single label is a domain of many owners
     let below = long.strip_suffix(&short[..]).is_some_and(|rest| rest.ends_with(b"."));
     long == short || below && short.contains(&b'.')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn finds_the_first_fault() {
+        for sound in [
+            "https://a.example/",
+            "HTTP://A.example:8080/?q#f",
+            "https://a.example",
+            "http://[::1]/x",
+            "https://u:p@a.example/",
+            "https://a_b.example./%C3%BC?a=(b)",
+        ] {
+            assert_eq!(written_fault(sound.as_bytes(), b""), None, "{sound}");
+        }
+        let relative = WrittenFault::Relative;
+        for (url, expected) in [
+            ("/products/1", relative),
+            ("www.a.example/x", relative),
+            ("//a.example/", relative),
+            ("mailto:x@a.example", WrittenFault::Scheme(b"mailto")),
+            ("javascript:void(0)", WrittenFault::Scheme(b"javascript")),
+            ("data:,x", WrittenFault::Scheme(b"data")),
+            ("tel:123", WrittenFault::Scheme(b"tel")),
+            ("localhost:8080/x", relative),
+            ("a.example:8080/x", relative),
+            ("https:/a.example/x", relative),
+            ("ftp://a.example/", WrittenFault::Scheme(b"ftp")),
+            ("https:///x", WrittenFault::Host(b"")),
+            ("https://bücher.example/", WrittenFault::Host("bücher.example".as_bytes())),
+            ("https://a..example/", WrittenFault::Host(b"a..example")),
+            ("https://a.example:x/", WrittenFault::Port(b"a.example")),
+            ("https://a.example:70000/", WrittenFault::Port(b"a.example")),
+            ("http://[::zz]/", WrittenFault::Host(b"[::zz]")),
+            ("https://a.example/a b", WrittenFault::Character(b" b")),
+            ("https://a.example/ü", WrittenFault::Character("ü".as_bytes())),
+            ("https://a.example/[1]", WrittenFault::Character(b"[1]")),
+            ("https://a.example/a#b#c", WrittenFault::SecondFragment),
+            ("https://a.example/100%", WrittenFault::Percent(b"%")),
+            ("https://a.example/%zz", WrittenFault::Percent(b"%zz")),
+        ] {
+            assert_eq!(written_fault(url.as_bytes(), b""), Some(expected), "{url}");
+        }
+        assert_eq!(
+            written_fault(b"https://a.example/%", b"https://a.example/"),
+            Some(WrittenFault::Percent(b"%"))
+        );
+    }
+
+    #[test]
+    fn origins_are_compared_in_one_form() {
+        assert_eq!(origin(b"HTTPS://A.example:443/x"), origin(b"https://a.example/y"));
+        assert_eq!(origin(b"https://a.example:/x"), origin(b"https://a.example/y"));
+        assert_ne!(origin(b"https://a.example:8443/x"), origin(b"https://a.example/y"));
+        assert_ne!(origin(b"http://a.example/"), origin(b"https://a.example/"));
+    }
 }

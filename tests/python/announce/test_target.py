@@ -345,7 +345,7 @@ def test_two_parsers_agree(url):
     [
         ({}, "announce.options", "--to"),
         ({"to": "yahoo"}, "announce.engine", "--to bing"),
-        ({"to": "ping"}, "announce.engine", "dead"),
+        ({"to": "ping"}, "announce.engine", "gone"),
         ({"to": "altavista"}, "announce.engine", "choose from robots"),
         ({"to": "indexnow"}, "announce.options", "--changes"),
         ({"to": "indexnow", "changes": "a", "urls": "b"}, "announce.options", "one of them"),

@@ -1,4 +1,4 @@
-"""What a user may pass as an input, to what the core reads: files, or an Arrow C stream."""
+"""Inputs of a build: from what a user passes to what the core reads, files or Arrow C streams."""
 
 from __future__ import annotations
 
@@ -13,51 +13,51 @@ from typing import Any
 from ... import _core
 from ...errors import ConfigError, InputError
 from ...options import Options
-from .feed import ArrowStream, Feed, Source
+from .input import ArrowStream, Input, Source
 
-__all__ = ["ArrowStream", "Feed", "Source", "column_names", "feeds", "must_not_be_read"]
+__all__ = ["ArrowStream", "Input", "Source", "column_names", "must_not_be_read", "open_inputs"]
 
 
-def feeds(sources: Iterable[Source], options: Options) -> list[Feed]:
+def open_inputs(sources: Iterable[Source], options: Options) -> list[Input]:
     """All inputs of a build, in their order.
 
     Raises:
         InputError: an input is missing or cannot be opened.
-        ConfigError: a column is missing, or an object is nothing that gives rows.
+        ConfigError: a column is missing, or an object has no rows.
     """
     from .objects import joined
 
-    result: list[Feed] = []
+    result: list[Input] = []
     try:
         for source in joined(sources):
             if isinstance(source, (str, os.PathLike)):
-                from .files import path_feeds
+                from .files import path_inputs
 
-                result.extend(path_feeds(os.fspath(source), options))
+                result.extend(path_inputs(os.fspath(source), options))
             else:
-                from .objects import object_feed
+                from .objects import object_input
 
-                result.append(object_feed(source, options))
+                result.append(object_input(source, options))
     except BaseException:
-        for feed in result:
-            # the error that came first is the one to tell
+        for input in result:
+            # the first error is the one to report
             with suppress(InputError):
-                feed.close()
+                input.close()
         raise
     if not result:
-        raise ConfigError("which input? (urlset build INPUT ...)", code="config.input")
+        raise ConfigError("no input is given (urlset build INPUT ...)", code="config.input")
     return result
 
 
 def column_names(path: str, options: Options) -> list[str]:
-    """All columns of an input, for a look at it.
+    """The names of all columns of an input.
 
     Raises:
         InputError: the input is missing or cannot be opened.
-        ConfigError: the options do not fit together.
+        ConfigError: the options contradict each other.
     """
     try:
-        [feed, *others] = feeds([path], options)
+        [input, *others] = open_inputs([path], options)
     except ConfigError as error:
         if error.columns is None:
             raise
@@ -65,18 +65,18 @@ def column_names(path: str, options: Options) -> list[str]:
     for other in others:
         other.close()
     try:
-        if feed.columns is not None:
-            return list(feed.columns)
-        return _core.look(json.dumps(options.core_json()), feed.name, feed.format, feed.begun)
+        if input.columns is not None:
+            return list(input.columns)
+        return _core.look(json.dumps(options.core_json()), input.name, input.format, input.begun)
     finally:
-        feed.close()
+        input.close()
 
 
 def must_not_be_read(name: str, target: Path, sources: Sequence[Any]) -> None:
-    """A file that a build writes is none of its inputs, nor in a folder that is one.
+    """Checks that a file that a build writes is not an input, nor in a folder that is one.
 
     Raises:
-        ConfigError: ``config.{name}``, where it is.
+        ConfigError: ``config.{name}``.
     """
     real = target.resolve()
     for source in sources:

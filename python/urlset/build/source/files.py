@@ -13,89 +13,89 @@ from pathlib import Path
 
 from ...errors import InputError
 from ...options import Options
-from .feed import Feed, file_format
+from .input import Input, file_format
+from .interruptible import interruptible
 from .names import by_ending, data_files, format_of_file, is_text_list
-from .scan import dataset_feed
-from .waiting import waiting
+from .scan import dataset_input
 
 
-def path_feeds(path: str, options: Options) -> Iterable[Feed]:
-    """The feeds of a path, a glob, a folder, a URI, or ``-``."""
+def path_inputs(path: str, options: Options) -> Iterable[Input]:
+    """The inputs at a path, a glob, a folder, a URI, or ``-``."""
     if path == "-":
-        return [_stdin_feed(options)]
+        return [_stdin_input(options)]
     if "://" in path:
-        from .remote import uri_feeds
+        from .remote import uri_inputs
 
-        return uri_feeds(path, options, path_feeds)
+        return uri_inputs(path, options, path_inputs)
     try:
         path.encode()
     except UnicodeEncodeError:
         raise InputError(
-            f"{path!r}: a file whose name is not UTF-8; rename it, or give it as standard input",
+            f"{path!r}: the name of the file is not UTF-8; rename it, or use standard input",
             code="input.name",
         ) from None
     place = Path(path)
     if place.is_dir():
-        return _folder_feeds(place, options)
+        return _folder_inputs(place, options)
     if not place.exists() and glob.has_magic(path):
         found = sorted(glob.glob(path, recursive=True))
         if not found:
             raise InputError(f"{path}: no file matches", code="input.missing", input=path)
-        return _files_feeds(found, path, options)
+        return _files_inputs(found, path, options)
     if not place.exists():
         raise InputError(f"{path}: No such file or directory", code="input.missing", input=path)
-    return [_file_feed(path, options)]
+    return [_file_input(path, options)]
 
 
-def _file_feed(path: str, options: Options) -> Feed:
-    """One file, or what can be read once and has a path."""
+def _file_input(path: str, options: Options) -> Input:
+    """One file, or a pipe or device with a path."""
     place = Path(path)
     if not place.is_file():
-        return _pipe_feed(path, options)
+        return _pipe_input(path, options)
     match format_of_file(path, options):
         case "parquet":
             if _in_hive(path):
-                return waiting(lambda: dataset_feed(path, path, options))
-            return Feed(path, "parquet", size=place.stat().st_size)
+                return interruptible(lambda: dataset_input(path, path, options))
+            return Input(path, "parquet", size=place.stat().st_size)
         case "arrow":
-            return Feed(path, "ipc", size=place.stat().st_size)
+            return Input(path, "ipc", size=place.stat().st_size)
         case "jsonl":
-            from .jsonl import jsonl_feed
+            from .jsonl import jsonl_input
 
-            return waiting(lambda: jsonl_feed(path, path, options))
+            return interruptible(lambda: jsonl_input(path, path, options))
         case format:
-            return Feed(path, file_format(format), size=place.stat().st_size)
+            return Input(path, file_format(format), size=place.stat().st_size)
 
 
-def _pipe_feed(path: str, options: Options) -> Feed:
-    """A FIFO or a device: it can be opened once only, and may never deliver."""
+def _pipe_input(path: str, options: Options) -> Input:
+    """A FIFO or a device: it can be opened only once, and may never deliver data."""
     format = options.format or by_ending(path)
     if format == "parquet":
         raise InputError(
-            f"{path}: Parquet is read from files only: its directory is at its end",
+            f"{path}: Parquet needs a regular file: its metadata is at the end",
             code="input.format",
             input=path,
         )
     if format == "csv" and (options.format is not None or not is_text_list(path)):
-        return Feed(path, "csv")
-    from .pipe import stream_feed
-    from .unpack import Stream
+        return Input(path, "csv")
+    from .pipe import stream_input
+    from .stream import Stream
 
     try:
         file = io.FileIO(path)
-        return stream_feed(Stream(file), path, options, descriptor=file.fileno())
+        return stream_input(Stream(file), path, options, descriptor=file.fileno())
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}", code="input.unreadable", input=path) from None
 
 
-def _stdin_feed(options: Options) -> Feed:
-    """Standard input; Parquet, whose directory is at its end, goes to a temporary file first."""
-    if sys.stdin is None:  # as under <&-, and 0 may be another file by now
+def _stdin_input(options: Options) -> Input:
+    """Standard input; Parquet is spooled to a temporary file: its metadata is at the end."""
+    if sys.stdin is None:  # as with <&-; descriptor 0 may be another file now
         raise InputError("-: standard input is closed", code="input.unreadable", input="-")
     if options.format == "csv":
-        return Feed("-", "csv")
-    from .pipe import stream_feed
-    from .unpack import Stream
+        return Input("-", "csv")
+    from .pipe import stream_input
+    from .stream import Stream
 
     descriptor = 0
     stream = Stream(io.FileIO(descriptor, closefd=False))
@@ -106,41 +106,43 @@ def _stdin_feed(options: Options) -> Feed:
             and stat.S_ISREG(known.st_mode)
             and os.lseek(descriptor, 0, os.SEEK_CUR) == 0
             and os.pread(descriptor, 4, 0) == b"PAR1"
-        ):  # in a file that the shell opened it is read where it is
-            return Feed("-", "parquet", begun=(descriptor, b""), size=known.st_size)
-        return stream_feed(stream, "-", options, descriptor=descriptor)
+        ):  # the shell opened a file: it is read in place
+            return Input("-", "parquet", begun=(descriptor, b""), size=known.st_size)
+        return stream_input(stream, "-", options, descriptor=descriptor)
     except OSError as error:
         raise InputError(f"-: {error.strerror}", code="input.unreadable", input="-") from None
 
 
-def _folder_feeds(folder: Path, options: Options) -> list[Feed]:
+def _folder_inputs(folder: Path, options: Options) -> list[Input]:
     files, skipped = data_files(folder, options)
     if not files:
-        why = f" of data (there are {', '.join(skipped[:5])})" if skipped else ""
-        raise InputError(f"{folder}: holds no file{why}", code="input.missing", input=str(folder))
+        why = f" with data (there are {', '.join(skipped[:5])})" if skipped else ""
+        raise InputError(
+            f"{folder}: contains no file{why}", code="input.missing", input=str(folder)
+        )
     kinds = {options.format or format_of_file(file, options) for file in files}
     if len(kinds) > 1:
         raise InputError(
-            f"{folder}: holds files of several formats ({', '.join(sorted(kinds))}); name them by a"
-            " glob, or the format (--format)",
+            f"{folder}: contains files of several formats ({', '.join(sorted(kinds))}); select them"
+            " with a glob, or with --format",
             code="input.mixed",
             input=str(folder),
         )
-    [first, *rest] = _files_feeds(files, str(folder), options, base=str(folder))
+    [first, *rest] = _files_inputs(files, str(folder), options, base=str(folder))
     return [replace(first, skipped=tuple(skipped)), *rest]
 
 
-def _files_feeds(
+def _files_inputs(
     files: list[str], name: str, options: Options, base: str | None = None
-) -> Iterable[Feed]:
-    """Files one after the other; Parquet in folders that name columns (``country=de``) at once."""
+) -> Iterable[Input]:
+    """Files one after the other; hive-partitioned Parquet (``country=de``) as one dataset."""
     if any(map(_in_hive, files)) and {format_of_file(file, options) for file in files} == {
         "parquet"
     }:
-        return [waiting(lambda: dataset_feed(files, name, options, base=base))]
-    return [feed for file in files for feed in path_feeds(file, options)]
+        return [interruptible(lambda: dataset_input(files, name, options, base=base))]
+    return [input for file in files for input in path_inputs(file, options)]
 
 
 def _in_hive(path: str) -> bool:
-    """Whether a folder of it names a column and its value."""
+    """Whether a folder in the path contains a column and its value."""
     return any("=" in part for part in Path(path).parts[:-1])

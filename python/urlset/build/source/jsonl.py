@@ -1,4 +1,4 @@
-"""JSON Lines, by pyarrow's parser and with only the columns needed."""
+"""JSON Lines, parsed by pyarrow, only the needed columns."""
 
 from __future__ import annotations
 
@@ -8,35 +8,35 @@ from typing import TYPE_CHECKING, Any
 
 from ...errors import InputError
 from ...options import Options
-from .feed import Feed, readable
+from .input import Input, as_input_error
 from .scan import needed_of
-from .unpack import unpacked
+from .stream import decompressed
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-#: bytes of JSON Lines from which the types of the columns are told
+#: bytes of JSON Lines from which the types of the columns are inferred
 JSONL_HEAD = 4 << 20
 #: bytes of JSON Lines parsed at once
 JSONL_BLOCK = 1 << 20
-#: bytes of one line; a file without line breaks is refused there
+#: maximum size of a line in bytes
 JSONL_LINE = 64 << 20
 
 
-def jsonl_feed(file: Any, name: str, options: Options, hide: Callable[[str], str] = str) -> Feed:
-    """JSON Lines from a binary file, packed or not."""
+def jsonl_input(file: Any, name: str, options: Options, hide: Callable[[str], str] = str) -> Input:
+    """JSON Lines from a binary file, compressed or not."""
     import io
 
     import pyarrow as pa
     from pyarrow import json as pajson
 
-    with readable(name, hide):
-        stream = unpacked(file)
+    with as_input_error(name, hide):
+        stream = decompressed(file)
         head = _full(stream, JSONL_HEAD).removeprefix(b"\xef\xbb\xbf")
         whole = head[: head.rfind(b"\n") + 1] or head
         if not whole.strip():
             raise InputError(f"{name}: is empty", code="input.empty", input=name)
-        # a block at once, whatever its size
+        # one block of any size
         at_once = pajson.ReadOptions(block_size=max(len(whole), 1))
         schema = pajson.open_json(io.BytesIO(whole), at_once).schema
         needed = needed_of(schema, name, options)
@@ -47,11 +47,11 @@ def jsonl_feed(file: Any, name: str, options: Options, hide: Callable[[str], str
         )
         batches = _jsonl_batches(head, stream, parse)
         rows = pa.RecordBatchReader.from_batches(parse.explicit_schema, batches)
-        return Feed(name, "arrow", rows, columns=tuple(schema.names))
+        return Input(name, "arrow", rows, columns=tuple(schema.names))
 
 
 def _full(stream: Any, size: int) -> bytes:
-    """``size`` bytes, fewer only at the end: a pipe gives what it has."""
+    """``size`` bytes, fewer only at the end: one read of a pipe may return fewer."""
     parts: list[bytes] = []
     while size > 0:
         part = stream.read(size)
@@ -65,8 +65,8 @@ def _full(stream: Any, size: int) -> bytes:
 def _jsonl_batches(head: bytes, stream: Any, parse: Any) -> Iterator[pa.RecordBatch]:
     """The rows of whole lines, block by block.
 
-    pyarrow's own streaming reader reads ahead in threads that still call back into Python when
-    the process ends after damaged input, and then end it with SIGABRT.
+    The streaming reader of pyarrow is not used: after damaged input its read-ahead threads call
+    back into Python while the process exits, which ends it with SIGABRT.
     """
     import pyarrow as pa
     from pyarrow import json as pajson
@@ -81,7 +81,7 @@ def _jsonl_batches(head: bytes, stream: Any, parse: Any) -> Iterator[pa.RecordBa
             raise pa.ArrowInvalid(f"a line of over {JSONL_LINE >> 20} MiB after row {row:,}")
         if not block.strip():
             continue
-        # a block at once, whatever its size
+        # one block of any size
         at_once = pajson.ReadOptions(use_threads=False, block_size=len(block))
         try:
             table = pajson.read_json(pa.BufferReader(block), at_once, parse)
@@ -95,9 +95,9 @@ def _jsonl_batches(head: bytes, stream: Any, parse: Any) -> Iterator[pa.RecordBa
 
 
 def _jsonl_type(field: pa.Field, pa: Any) -> pa.Field:
-    """The type to read a column as: as it stands, where pyarrow would take text for a time."""
+    """The field to read a column as: text, where pyarrow would convert text to timestamps."""
     if pa.types.is_timestamp(field.type) or pa.types.is_null(field.type):
         return pa.field(field.name, pa.string())
     if pa.types.is_integer(field.type) and field.name.lower() == "priority":
-        return pa.field(field.name, pa.float64())  # 1 here, 0.5 a million rows later
+        return pa.field(field.name, pa.float64())  # 1 in the sample may be 0.5 a million rows later
     return field

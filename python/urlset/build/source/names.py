@@ -1,42 +1,43 @@
-"""Which format an input has, by its name and its first bytes, and which files are data."""
+"""The format of an input, by its name and its first bytes, and the data files of a folder."""
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from pathlib import Path
 
 from ... import _core
-from ...errors import InputError
+from ...errors import ConfigError, InputError
 from ...options import Options
 
 CSV_ENDINGS = (".csv", ".tsv", ".tab", ".txt", ".psv")
 PARQUET_ENDINGS = (".parquet", ".pq", ".parq")
 ARROW_ENDINGS = (".arrow", ".arrows", ".feather", ".ipc")
 JSONL_ENDINGS = (".jsonl", ".ndjson")
-PACKED_ENDINGS = (".gz", ".zst", ".zstd", ".bz2", ".xz")
+COMPRESSED_ENDINGS = (".gz", ".zst", ".zstd", ".bz2", ".xz")
 
-#: endings of what stands beside data and is none
+#: endings of files beside data that are not data
 OTHER_ENDINGS = (
     ".md", ".rst", ".html", ".htm", ".xml", ".xsd", ".json", ".yaml", ".yml", ".toml", ".ini",
     ".crc", ".md5", ".sha1", ".sha256", ".asc", ".sig", ".log", ".lock", ".bak", ".tmp", ".swp",
     ".png", ".jpg", ".jpeg", ".gif", ".webp", ".svg", ".ico", ".pdf", ".doc", ".docx", ".sql",
     ".py", ".sh", ".js", ".css", ".ipynb", ".zip", ".tar", ".tgz", ".7z", ".xls", ".xlsx", ".ods",
 )  # fmt: skip
-#: names of texts about data, with or without an ending
+#: names of documents about data, with or without an ending
 ABOUT = re.compile(
     r"(readme|licen[cs]e|copying|notice|changelog|changes|authors|makefile)([._-].*)?", re.I
 )
 
-#: bytes that tell a format; a block of bzip2 that can be unpacked takes up to a MiB
+#: bytes read to detect a format; a complete block of bzip2 needs up to 1 MiB
 HEAD = 64 << 10
 BZIP2_HEAD = 1 << 20
 
 
 def by_ending(name: str) -> str | None:
-    """The format that the ending of a name tells."""
+    """The format by the ending of a name."""
     name = name.lower()
-    for packed in PACKED_ENDINGS:
+    for packed in COMPRESSED_ENDINGS:
         name = name.removesuffix(packed)
     for format, endings in (
         ("csv", CSV_ENDINGS),
@@ -50,9 +51,9 @@ def by_ending(name: str) -> str | None:
 
 
 def is_text_list(name: str) -> bool:
-    """Whether a name is one that a list of URLs may have: ``.txt``, packed or not."""
+    """Whether a name may be that of a list of URLs: ``.txt``, compressed or not."""
     name = name.lower()
-    for packed in PACKED_ENDINGS:
+    for packed in COMPRESSED_ENDINGS:
         name = name.removesuffix(packed)
     return name.endswith(".txt")
 
@@ -65,10 +66,10 @@ def format_of(
     Args:
         name: a path, ``-``, or the path of a URI.
         shown: the name in errors.
-        whole: there is no more than ``head``.
+        whole: ``head`` is the whole input.
 
     Raises:
-        InputError: ``input.format``, for what is known and not read.
+        InputError: ``input.format``: a known format that urlset does not read.
     """
     shown = name if shown is None else shown
     try:
@@ -77,7 +78,7 @@ def format_of(
         raise InputError(f"{shown}: {error}", code=error.code, input=shown) from None
     ending = by_ending(name)
     if found in ("parquet", "arrow") or ending is None:
-        # who names a delimiter has columns
+        # a delimiter implies columns
         return "csv" if found == "lines" and options.delimiter else found
     if found == "lines" and is_text_list(name) and not options.delimiter:
         return found
@@ -95,13 +96,13 @@ def format_of_file(path: str, options: Options) -> str:
 
 
 def head_of(path: str) -> tuple[bytes, bool]:
-    """The first bytes of a file, and whether there are no more.
+    """The first bytes of a file, and whether they are the whole file.
 
     Raises:
         InputError: it cannot be read.
     """
     try:
-        with open(path, "rb", buffering=0) as file:  # noqa: PTH123 - a string, as it was given
+        with open(path, "rb", buffering=0) as file:  # noqa: PTH123 - the string of the user
             head = file.read(HEAD)
             if head.startswith(b"BZh"):
                 head += file.read(BZIP2_HEAD)
@@ -111,10 +112,10 @@ def head_of(path: str) -> tuple[bytes, bool]:
 
 
 def data_files(folder: Path, options: Options) -> tuple[list[str], list[str]]:
-    """The files of a folder that are data, and the names of those that are none.
+    """The files of a folder that are data, and the names of the others.
 
-    Files whose ending names a format are data. Where there are none, those are whose content can
-    be data and whose name does not say something else.
+    Files with the ending of a format are data. If there are none, files are data whose content can
+    be data, unless their name has the ending of something else.
 
     Raises:
         InputError: a folder cannot be read.
@@ -138,6 +139,10 @@ def data_files(folder: Path, options: Options) -> tuple[list[str], list[str]]:
             elif (folder / here / name).is_file():
                 files.append(here / name)
     files.sort()
+    if options.format in (None, "csv"):
+        texts = {file for file in files if is_text_list(file.name)}
+        files = [one for one in files if one not in texts or not _is_prose(folder / one, options)]
+        skipped += [str(file) for file in sorted(texts.difference(files))]
     named = [file for file in files if by_ending(file.name) and not ABOUT.fullmatch(file.name)]
     if options.format is not None or not named:
         data = [file for file in files if _may_be_data(folder / file, options)]
@@ -147,8 +152,23 @@ def data_files(folder: Path, options: Options) -> tuple[list[str], list[str]]:
     return [str(folder / file) for file in data], sorted(skipped)
 
 
+def _is_prose(file: Path, options: Options) -> bool:
+    """Whether a text file lacks the column of a build and contains neither URLs nor a table."""
+    config = json.dumps(options.core_json())
+    try:
+        columns = _core.look(config, str(file), "csv")
+        _core.choose(config, columns, "t" * len(columns))
+    except ConfigError as error:
+        return error.code == "column.missing" and _core.is_prose(
+            *head_of(str(file)), options.encoding
+        )
+    except InputError:  # the build reports it
+        pass
+    return False
+
+
 def _may_be_data(file: Path, options: Options) -> bool:
-    """Whether a file without an ending of data may be some."""
+    """Whether a file may be data although its ending is not that of a format."""
     if ABOUT.fullmatch(file.name):
         return False
     if by_ending(file.name):
@@ -163,5 +183,5 @@ def _may_be_data(file: Path, options: Options) -> bool:
         texts = ("csv", "lines")
         same = found in texts if options.format in texts else found == options.format
         return same and not (other and found in texts)
-    # Spark names JSON Lines .json
+    # Spark writes JSON Lines as .json
     return found != "csv" or not other

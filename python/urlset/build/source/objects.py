@@ -1,4 +1,4 @@
-"""Objects of Python that give rows, and what to pass in place of those that do not."""
+"""Python objects with rows, and what to pass instead of objects without."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any
 
 from ...errors import ConfigError
 from ...options import Options
-from .feed import ArrowStream, Feed, readable
+from .input import ArrowStream, Input, as_input_error
+from .interruptible import interruptible
 from .scan import checked, scan
-from .waiting import waiting
 
-#: what to pass in place of an object, by the module and the name of its type
-INSTEAD = {
+#: what to pass instead of an object, by the module and the name of its type
+ALTERNATIVES = {
     ("duckdb", "DuckDBPyConnection"): "a query of it: con.sql('select url from products')",
     ("polars", "LazyFrame"): "frame.collect()",
     ("polars", "Series"): "series.to_frame('loc')",
@@ -27,38 +27,38 @@ INSTEAD = {
 }
 
 
-def object_feed(source: Any, options: Options) -> Feed:
-    """The feed of an object.
+def object_input(source: Any, options: Options) -> Input:
+    """The input of an object.
 
     Raises:
-        ConfigError: ``config.input``: it gives no rows, and what to pass.
+        ConfigError: ``config.input``: the object has no rows; the message contains what to pass.
     """
     module = type(source).__module__.split(".")[0].lstrip("_")
     name = f"<{module} {type(source).__name__}>"
-    hint = INSTEAD.get((module, type(source).__name__)) or _hint(source)
+    hint = ALTERNATIVES.get((module, type(source).__name__)) or _hint(source)
     if hint is not None:
-        raise ConfigError(f"{name} gives no rows: pass {hint}", code="config.input")
+        raise ConfigError(f"{name} has no rows: pass {hint}", code="config.input")
     if module == "pyarrow":
         source = _from_pyarrow(source, name, options)
-        if isinstance(source, Feed):
+        if isinstance(source, Input):
             return source
     if isinstance(source, ArrowStream):
-        return Feed(name, "arrow", source)
+        return Input(name, "arrow", source)
     if isinstance(source, Iterator):
-        return Feed(name, "arrow", checked(_from_iterator(source, name)))
+        return Input(name, "arrow", checked(_from_iterator(source, name)))
     raise ConfigError(
-        f"{name} gives no rows: pass a path, something with __arrow_c_stream__, or an iterator of"
+        f"{name} has no rows: pass a path, something with __arrow_c_stream__, or an iterator of"
         " pyarrow record batches",
         code="config.input",
     )
 
 
 def _hint(source: Any) -> str | None:
-    """What to pass in place of an object that many have at hand."""
+    """What to pass instead of an object of a common type."""
     if isinstance(source, Mapping):
         return "pyarrow.table(columns), or pyarrow.Table.from_pylist(rows) for a list of rows"
     if isinstance(source, (bytes, bytearray, memoryview)):
-        return "the path of a file, as text, or what was parsed of the bytes"
+        return "the path of a file, as text, or the parsed content"
     if isinstance(source, io.IOBase):
         return "the path of the file, or '-' for standard input"
     if isinstance(source, (set, frozenset)):
@@ -73,39 +73,41 @@ def _from_pyarrow(source: Any, name: str, options: Options) -> Any:
     import pyarrow.dataset as pads
 
     if isinstance(source, pads.Dataset):
-        with readable(name):
-            return waiting(lambda: scan(source, name, options))  # it may be of an object store
+        with as_input_error(name):
+            return interruptible(
+                lambda: scan(source, name, options)
+            )  # it may be in an object store
     if isinstance(source, pads.Scanner):
-        return Feed(name, "arrow", checked(source.to_reader()))
+        return Input(name, "arrow", checked(source.to_reader()))
     if isinstance(source, pa.Array):
         raise ConfigError(
-            f"{name} gives no rows: pass pyarrow.table({{'loc': array}})", code="config.input"
+            f"{name} has no rows: pass pyarrow.table({{'loc': array}})", code="config.input"
         )
     if isinstance(source, pa.RecordBatch):
         source = pa.Table.from_batches([source])
     if isinstance(source, pa.Table):
-        return Feed(name, "arrow", checked(source.to_reader()), rows=source.num_rows)
+        return Input(name, "arrow", checked(source.to_reader()), rows=source.num_rows)
     if isinstance(source, pa.RecordBatchReader):
-        return Feed(name, "arrow", checked(source))
+        return Input(name, "arrow", checked(source))
     return source
 
 
 def _from_iterator(source: Iterator[Any], name: str) -> Any:
-    """A reader over the record batches, or tables, that an iterator gives."""
+    """A reader of the record batches, or tables, of an iterator."""
     import pyarrow as pa
 
     first = next(source, None)
     if first is None:
-        raise ConfigError(f"{name} gives nothing", code="config.input")
+        raise ConfigError(f"{name} is empty", code="config.input")
     if not isinstance(first, (pa.RecordBatch, pa.Table)):
         if isinstance(first, (str, bytes)):
             instead = "pyarrow.table({'loc': list(urls)}), or a list of paths"
         elif isinstance(first, Mapping):
             instead = "pyarrow.Table.from_pylist(list(rows))"
         else:
-            instead = "one that gives pyarrow record batches"
+            instead = "an iterator of pyarrow record batches"
         raise ConfigError(
-            f"{name} gives no record batches but {type(first).__name__}: pass {instead}",
+            f"{name} contains {type(first).__name__}, not record batches: pass {instead}",
             code="config.input",
         )
 
@@ -120,7 +122,7 @@ def _from_iterator(source: Iterator[Any], name: str) -> Any:
 
 
 def joined(sources: Iterable[Any]) -> list[Any]:
-    """Sources, record batches of one schema that follow each other as one: rows count through."""
+    """The sources; adjacent record batches of one schema become one table, numbered as one."""
     result: list[Any] = []
     batches: list[Any] = []
 
@@ -146,7 +148,7 @@ def joined(sources: Iterable[Any]) -> list[Any]:
 
 
 def refuse_pages(sources: Iterable[Any], options_format: str | None) -> None:
-    """A list of strings is one of inputs; one of pages, which are what to publish, is refused.
+    """Refuses a list of page URLs: a list of strings is a list of inputs.
 
     Raises:
         ConfigError: ``config.input``.

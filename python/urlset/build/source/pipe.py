@@ -1,4 +1,4 @@
-"""Streams that Python opened, to what the core reads: a pipe, or a file without a name."""
+"""Streams that Python opened, for the core: as a pipe, or as an unlinked temporary file."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from typing import IO
 from ...errors import InputError
 from ...options import Options
 from ...threads import start
-from .feed import NO_ROOM, Feed, file_format, readable
-from .jsonl import jsonl_feed
+from .input import NO_ROOM, Input, as_input_error, file_format
+from .interruptible import interruptible
+from .jsonl import jsonl_input
 from .names import BZIP2_HEAD, HEAD, format_of
-from .unpack import Stream
-from .waiting import waiting
+from .stream import Stream
 
 
-def stream_feed(
+def stream_input(
     stream: Stream,
     name: str,
     options: Options,
@@ -27,12 +27,12 @@ def stream_feed(
     path: str | None = None,
     descriptor: int | None = None,
     hide: Callable[[str], str] = str,
-) -> Feed:
-    """A feed of what can be read once.
+) -> Input:
+    """The input of a stream, which can be read only once.
 
     Args:
-        path: by whose ending the format is told; the name without it.
-        descriptor: that of the file behind the stream, where it has one; the feed closes it with
+        path: the path whose ending determines the format; ``name`` by default.
+        descriptor: that of the file behind the stream, if it has one; the input closes it with
             the stream.
     """
     format = options.format
@@ -47,37 +47,37 @@ def stream_feed(
             if descriptor is None:
                 return _pipe(stream, name, format, hide)
             begun = (descriptor, stream.take_head())
-            return Feed(name, file_format(format), begun=begun, close=stream.close)
+            return Input(name, file_format(format), begun=begun, close=stream.close)
         case "parquet":
             file = _spool(stream, name, hide)
             size = os.fstat(file.fileno()).st_size
-            return Feed(name, "parquet", begun=(file.fileno(), b""), size=size, close=file.close)
+            return Input(name, "parquet", begun=(file.fileno(), b""), size=size, close=file.close)
         case "arrow":
-            if stream.peek(6).startswith(b"ARROW1"):  # its directory is at its end, too
+            if stream.peek(6).startswith(b"ARROW1"):  # its metadata is at the end
                 file = _spool(stream, name, hide)
-                return Feed(name, "ipc", begun=(file.fileno(), b""), close=file.close)
+                return Input(name, "ipc", begun=(file.fileno(), b""), close=file.close)
             if descriptor is None:
                 return _pipe(stream, name, "ipc", hide)
             begun = (descriptor, stream.take_head())
-            return Feed(name, "ipc", begun=begun, close=stream.close)
+            return Input(name, "ipc", begun=begun, close=stream.close)
         case _:
-            return waiting(lambda: jsonl_feed(stream, name, options, hide))
+            return interruptible(lambda: jsonl_input(stream, name, options, hide))
 
 
 def _spool(stream: Stream, name: str, hide: Callable[[str], str]) -> IO[bytes]:
-    """All of a stream in a file without a name: the directory of Parquet is at its end."""
-    # closed by the feed
+    """A whole stream in an unlinked temporary file: the metadata of Parquet is at the end."""
+    # the input closes it
     file = tempfile.TemporaryFile()  # noqa: SIM115
     try:
-        with readable(name, hide, remote=True):
-            waiting(lambda: shutil.copyfileobj(stream, file, 1 << 20))
+        with as_input_error(name, hide, remote=True):
+            interruptible(lambda: shutil.copyfileobj(stream, file, 1 << 20))
             file.flush()
     except OSError as error:
         file.close()
         if error.errno not in NO_ROOM:
             raise
         raise InputError(
-            f"{name}: there is no room for it in {tempfile.gettempdir()} (TMPDIR names another"
+            f"{name}: there is no space for it in {tempfile.gettempdir()} (TMPDIR selects another"
             " folder)",
             code="input.unreadable",
             input=name,
@@ -90,8 +90,8 @@ def _spool(stream: Stream, name: str, hide: Callable[[str], str]) -> IO[bytes]:
     return file
 
 
-def _pipe(stream: Stream, name: str, format: str, hide: Callable[[str], str]) -> Feed:
-    """A pipe, into which a thread sends the stream."""
+def _pipe(stream: Stream, name: str, format: str, hide: Callable[[str], str]) -> Input:
+    """A pipe, into which a thread writes the stream."""
     reader, writer = os.pipe()
     failed: list[BaseException] = []
 
@@ -100,21 +100,21 @@ def _pipe(stream: Stream, name: str, format: str, hide: Callable[[str], str]) ->
             with os.fdopen(writer, "wb") as pipe, stream:
                 shutil.copyfileobj(stream, pipe, 1 << 20)
         except BrokenPipeError:
-            pass  # the core has left, with an error of its own
-        except Exception as error:  # noqa: BLE001 - whatever a filesystem raises
+            pass  # the core stopped, with its own error
+        except Exception as error:  # noqa: BLE001 - a filesystem may raise anything
             failed.append(error)
 
     thread = threading.Thread(target=send, name=f"read {name}", daemon=True)
     start(thread)
 
     def close() -> None:
-        # without a reader the thread ends, wherever it is
+        # without a reader the write of the thread fails, and it ends
         os.close(reader)
         thread.join(1)
-        with readable(name, hide, code="input.unreachable"):
+        with as_input_error(name, hide, code="input.unreachable"):
             for error in failed:
                 if isinstance(error, InputError):
                     raise error
                 raise OSError(str(error) or type(error).__name__)
 
-    return Feed(name, file_format(format), begun=(reader, b""), close=close)
+    return Input(name, file_format(format), begun=(reader, b""), close=close)

@@ -1,4 +1,4 @@
-"""Inputs by URI: http(s) by httpx, object stores by pyarrow, all else by fsspec."""
+"""Inputs by URI: http(s) by httpx, object stores by pyarrow, other schemes by fsspec."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ from urllib.parse import urlsplit
 
 from ...errors import ConfigError, InputError
 from ...options import Options
-from .feed import Feed, readable
+from .input import Input, as_input_error
+from .interruptible import CallTimeout, interruptible
 from .names import by_ending
-from .pipe import stream_feed
-from .scan import dataset_feed
+from .pipe import stream_input
+from .scan import dataset_input
 from .secret import hide, secrets_of, shown
-from .unpack import Stream
-from .waiting import TooSlow, waiting
+from .stream import Stream
 
 if TYPE_CHECKING:
     import httpx
     from _typeshed import WriteableBuffer
 
-#: seconds to connect to an HTTP server, and between two pieces of what it sends
+#: seconds to connect to an HTTP server, and between two parts of its response
 CONNECT_SECONDS = 10.0
 READ_SECONDS = 30.0
-#: seconds until a server must have told whether it has the input
+#: seconds until an object store must respond
 OPEN_SECONDS = 30.0
 
-#: what to install for a scheme, beyond fsspec
+#: the package for a scheme, besides fsspec
 PACKAGES = {
     "hf": "huggingface_hub", "abfs": "adlfs", "abfss": "adlfs", "az": "adlfs", "gdrive":
     "gdrive_fsspec", "sftp": "paramiko", "ssh": "paramiko", "smb": "smbprotocol", "oss": "ossfs",
@@ -36,25 +36,25 @@ PACKAGES = {
 }  # fmt: skip
 
 
-def uri_feeds(
-    uri: str, options: Options, local: Callable[[str, Options], Iterable[Feed]]
-) -> Iterable[Feed]:
-    """The feeds of a URI.
+def uri_inputs(
+    uri: str, options: Options, local: Callable[[str, Options], Iterable[Input]]
+) -> Iterable[Input]:
+    """The inputs at a URI.
 
     Args:
-        local: gives those of a path.
+        local: returns the inputs at a path.
 
     Raises:
         InputError: ``input.missing``, ``input.unreachable``, ``input.damaged``.
-        ConfigError: ``config.uri``: a scheme that nothing here opens.
+        ConfigError: ``config.uri``: the scheme is not supported.
     """
     try:
         scheme = urlsplit(uri).scheme.lower()
-    except ValueError as error:  # brackets that are no IPv6 address
-        raise ConfigError(f"{shown(uri)}: is no URI: {error}", code="config.uri") from None
+    except ValueError as error:  # brackets that are not an IPv6 address
+        raise ConfigError(f"{shown(uri)}: is not a URI: {error}", code="config.uri") from None
     if scheme in ("http", "https"):
-        return [_http_feed(uri, options)]
-    return _filesystem_feeds(uri, options, local)
+        return [_http_input(uri, options)]
+    return _filesystem_inputs(uri, options, local)
 
 
 def _unreachable(name: str, why: str) -> InputError:
@@ -62,7 +62,7 @@ def _unreachable(name: str, why: str) -> InputError:
 
 
 class _Body(io.RawIOBase):
-    """The body of a response as it was sent: packed is packed, so that a cut is seen."""
+    """The body of a response, still compressed, so that a truncated file is detected."""
 
     def __init__(self, client: httpx.Client, response: httpx.Response, name: str) -> None:
         self._client, self._response, self._name = client, response, name
@@ -89,7 +89,8 @@ class _Body(io.RawIOBase):
             ) from None
         except httpx.HTTPError as error:
             raise InputError(
-                f"{self._name}: the connection ended before all was sent ({error}); try again",
+                f"{self._name}: the connection ended before all data was received ({error});"
+                " try again",
                 code="input.damaged",
                 input=self._name,
             ) from None
@@ -104,27 +105,27 @@ class _Body(io.RawIOBase):
         super().close()
 
 
-def _http_feed(uri: str, options: Options) -> Feed:
+def _http_input(uri: str, options: Options) -> Input:
     """A file of an HTTP server; Parquet goes to a temporary file first."""
     name = shown(uri)
-    body = waiting(lambda: _get(uri, name))
-    # the name before a redirection tells more than a key in a store
+    body = interruptible(lambda: _get(uri, name))
+    # the name before a redirection is more useful than a key in a store
     path = urlsplit(uri).path
     if by_ending(path) is None:
         path = body.path
     stream = Stream(body)
-    return waiting(
-        lambda: stream_feed(stream, name, options, path=path, hide=lambda text: hide(text, uri))
+    return interruptible(
+        lambda: stream_input(stream, name, options, path=path, hide=lambda text: hide(text, uri))
     )
 
 
-class _Found(_Body):
-    """A body, and the path at which it was found."""
+class _RedirectedBody(_Body):
+    """A body, and its path after redirections."""
 
     path = ""
 
 
-def _get(uri: str, name: str) -> _Found:
+def _get(uri: str, name: str) -> _RedirectedBody:
     import httpx
 
     from ... import _core
@@ -140,16 +141,16 @@ def _get(uri: str, name: str) -> _Found:
     for secret in secrets_of(uri):
         keyring.add(secret)
     try:
-        with keyring:  # httpx logs addresses
+        with keyring:  # httpx writes addresses to its log
             response = client.send(client.build_request("GET", uri), stream=True)
     except httpx.ConnectTimeout:
         client.close()
         raise _unreachable(
-            name, f"{place} took no connection within {CONNECT_SECONDS:.0f} s"
+            name, f"{place} accepted no connection within {CONNECT_SECONDS:.0f} s"
         ) from None
     except httpx.TimeoutException:
         client.close()
-        raise _unreachable(name, f"{place} gave no answer within {READ_SECONDS:.0f} s") from None
+        raise _unreachable(name, f"{place} sent no response within {READ_SECONDS:.0f} s") from None
     except (httpx.InvalidURL, httpx.UnsupportedProtocol) as error:
         client.close()
         raise ConfigError(f"{name}: {hide(str(error), uri)}", code="config.uri") from None
@@ -161,22 +162,22 @@ def _get(uri: str, name: str) -> _Found:
         raise
     status = response.status_code
     if status == 200:
-        body = _Found(client, response, name)
+        body = _RedirectedBody(client, response, name)
         body.path = response.url.path
         return body
     response.close()
     client.close()
-    said = f"HTTP {status} {response.reason_phrase}".rstrip()
+    reason = f"HTTP {status} {response.reason_phrase}".rstrip()
     if status in (404, 410):
-        raise InputError(f"{name}: the server has no such file ({said})", code="input.missing",
+        raise InputError(f"{name}: the server has no such file ({reason})", code="input.missing",
                          input=name)  # fmt: skip
-    raise _unreachable(name, f"{place} says {said}")
+    raise _unreachable(name, f"{place} responded {reason}")
 
 
-def _filesystem_feeds(
-    uri: str, options: Options, local: Callable[[str, Options], Iterable[Feed]]
-) -> Iterable[Feed]:
-    """The feeds of a URI that pyarrow or fsspec opens."""
+def _filesystem_inputs(
+    uri: str, options: Options, local: Callable[[str, Options], Iterable[Input]]
+) -> Iterable[Input]:
+    """The inputs at a URI that pyarrow or fsspec opens."""
     from pyarrow import fs
 
     name = shown(uri)
@@ -193,39 +194,39 @@ def _filesystem_feeds(
     if info.type == fs.FileType.Directory and format is None:
         format = "parquet"
     if format == "parquet":
-        return [waiting(lambda: dataset_feed(path, name, options, filesystem, hidden))]
+        return [interruptible(lambda: dataset_input(path, name, options, filesystem, hidden))]
     if info.type == fs.FileType.Directory:
         raise InputError(
-            f"{name}: is a folder; name its files, or --format parquet for a dataset",
+            f"{name}: is a folder; pass its files, or --format parquet for a dataset",
             code="input.format",
             input=name,
         )
 
-    def opened() -> Feed:
-        with readable(name, hidden, remote=True):
+    def opened() -> Input:
+        with as_input_error(name, hidden, remote=True):
             stream = Stream(filesystem.open_input_stream(path, compression=None))
             stream.peek(16)
         if options.format is None and stream.peek(16).startswith(b"PAR1"):
             stream.close()
-            return dataset_feed(path, name, options, filesystem, hidden)
-        return stream_feed(stream, name, options, path=urlsplit(uri).path, hide=hidden)
+            return dataset_input(path, name, options, filesystem, hidden)
+        return stream_input(stream, name, options, path=urlsplit(uri).path, hide=hidden)
 
-    return [waiting(opened)]
+    return [interruptible(opened)]
 
 
 def _contact(uri: str, name: str) -> tuple[Any, str, Any]:
-    """The filesystem of a URI, the path in it, and what it tells of that."""
+    """The filesystem of a URI, the path in it, and its information about the path."""
 
     def ask() -> tuple[Any, str, Any]:
         filesystem, path = _filesystem(uri, name)
         return filesystem, path, filesystem.get_file_info(path)
 
     try:
-        return waiting(ask, OPEN_SECONDS)
-    except TooSlow:
+        return interruptible(ask, OPEN_SECONDS)
+    except CallTimeout:
         raise _unreachable(
-            name, f"no answer within {OPEN_SECONDS:.0f} s; is there a network, and are there"
-            " credentials?"
+            name, f"no response within {OPEN_SECONDS:.0f} s; check the network and the"
+            " credentials"
         ) from None  # fmt: skip
     except (ConfigError, InputError):
         raise
@@ -234,17 +235,17 @@ def _contact(uri: str, name: str) -> tuple[Any, str, Any]:
             f"{name}: there is no such file", code="input.missing", input=name
         ) from None
     except Exception as error:  # noqa: BLE001 - whatever a filesystem raises
-        said = hide(str(error), uri).strip().splitlines()
-        raise _unreachable(name, said[0] if said else type(error).__name__) from None
+        lines = hide(str(error), uri).strip().splitlines()
+        raise _unreachable(name, lines[0] if lines else type(error).__name__) from None
 
 
 def _filesystem(uri: str, name: str) -> tuple[Any, str]:
-    """By pyarrow, or by fsspec where pyarrow does not know the scheme."""
+    """The filesystem of pyarrow, or of fsspec if pyarrow does not know the scheme."""
     from pyarrow import ArrowInvalid, fs
 
     scheme = urlsplit(uri).scheme.lower()
     if scheme in ("gs", "gcs") and "retry_limit_seconds" not in uri:
-        # without it the client tries for a quarter of an hour
+        # without a limit the client retries for 15 minutes
         sign = "&" if "?" in uri else "?"
         uri = f"{uri}{sign}retry_limit_seconds={OPEN_SECONDS:.0f}"
     if scheme != "hf":
@@ -263,13 +264,13 @@ def _filesystem(uri: str, name: str) -> tuple[Any, str]:
     except ImportError as error:
         why = "fsspec is not installed" if error.name == "fsspec" else hide(str(error), uri)
         raise ConfigError(
-            f"{name}: {scheme}:// needs a package that is not there ({why}): {needed}",
+            f"{name}: {scheme}:// needs a package that is not installed ({why}): {needed}",
             code="config.uri",
         ) from None
     except ValueError as error:
         raise ConfigError(
             f"{name}: {hide(str(error), uri)}; write a path, or a URI such as s3://, gs://,"
-            " https:// or one that fsspec knows",
+            " https:// or another scheme of fsspec",
             code="config.uri",
         ) from None
     return fs.PyFileSystem(fs.FSSpecHandler(opener)), path

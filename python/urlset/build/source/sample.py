@@ -1,4 +1,4 @@
-"""The beginning of an input that can be read once, for who looks at it several times."""
+"""The beginning of an input as a file that can be read several times."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from ...errors import Error, InputError
-from .unpack import Stream
+from .stream import Stream
 
-#: bytes of a text that are looked at
+#: bytes of a text in a sample
 SAMPLE = 4 << 20
 #: first bytes of gzip, bzip2, xz, zstd
-PACKED = (b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd")
+COMPRESSED = (b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd")
 
 
 @contextmanager
 def sample(path: str) -> Iterator[str]:
-    """A path at which the beginning of ``path`` can be read as often as one likes.
+    """A path with the beginning of ``path`` that can be read several times.
 
-    That is ``path`` itself for what is no pipe. Of Parquet and Arrow all is kept: their directory
-    is at the end.
+    It is ``path`` itself unless that is a pipe. Parquet and Arrow are copied as a whole: their
+    metadata is at the end.
 
     Raises:
         InputError: it cannot be read.
@@ -33,7 +33,7 @@ def sample(path: str) -> Iterator[str]:
     if path != "-" and ("://" in path or not place.exists() or place.is_file() or place.is_dir()):
         yield path
         return
-    if path == "-" and sys.stdin is None:  # as under <&-
+    if path == "-" and sys.stdin is None:  # as with <&-
         raise InputError("-: standard input is closed", code="input.unreadable", input="-")
     with tempfile.NamedTemporaryFile(suffix="" if path == "-" else place.suffix) as file:
         try:
@@ -42,9 +42,9 @@ def sample(path: str) -> Iterator[str]:
                     shutil.copyfileobj(stream, file)
                 else:
                     head = stream.read(SAMPLE)
-                    # a line that is cut is none; of what is packed the beginning is enough
-                    packed = head.startswith(PACKED)
-                    cut = len(head) == SAMPLE and not packed
+                    # an incomplete last line is dropped; a compressed text is cut anywhere
+                    compressed = head.startswith(COMPRESSED)
+                    cut = len(head) == SAMPLE and not compressed
                     end = head.rfind(b"\n") + 1 if cut else 0
                     file.write(head[:end] if end else head)
             file.flush()
@@ -54,6 +54,6 @@ def sample(path: str) -> Iterator[str]:
             ) from None
         try:
             yield file.name
-        except Error as error:  # the user knows the input by its own name
+        except Error as error:  # errors show the name that the user passed
             error.args = (str(error).replace(file.name, path),)
             raise

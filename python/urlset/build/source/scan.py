@@ -1,4 +1,4 @@
-"""Datasets of pyarrow, and the validation of what pyarrow gives."""
+"""Datasets of pyarrow, and the validation of its batches."""
 
 from __future__ import annotations
 
@@ -10,29 +10,29 @@ from typing import TYPE_CHECKING, Any
 from ... import _core
 from ...errors import ConfigError
 from ...options import Options
-from .feed import Feed, readable
+from .input import Input, as_input_error
 
 if TYPE_CHECKING:
     import pyarrow as pa
     import pyarrow.dataset as pads
 
 
-def dataset_feed(
+def dataset_input(
     paths: str | list[str],
     name: str,
     options: Options,
     filesystem: Any = None,
     hide: Callable[[str], str] = str,
     base: str | None = None,
-) -> Feed:
+) -> Input:
     """Parquet of object stores and hive partitions, by pyarrow's scanner.
 
     Args:
-        base: the folder below which folders name columns.
+        base: the folder below which the names of folders contain columns.
     """
     import pyarrow.dataset as pads
 
-    with readable(name, hide, remote=filesystem is not None):
+    with as_input_error(name, hide, remote=filesystem is not None):
         data = pads.dataset(
             paths,
             filesystem=filesystem,
@@ -43,16 +43,16 @@ def dataset_feed(
         return scan(data, name, options)
 
 
-def scan(data: pads.Dataset, name: str, options: Options) -> Feed:
+def scan(data: pads.Dataset, name: str, options: Options) -> Input:
     import pyarrow.dataset as pads
 
     columns = needed_of(data.schema, name, options)
     if _is_ipc(data):
         stream, names = _ipc_fragments(data, columns), tuple(data.schema.names)
-        return Feed(name, "arrow", stream, columns=names)
+        return Input(name, "arrow", stream, columns=names)
     scan_options = {}
     if isinstance(data, pads.FileSystemDataset) and data.format.default_extname == "parquet":
-        # no whole column chunks ahead in memory: 240 MB in place of 500
+        # without read-ahead of whole column chunks: 240 MB of memory instead of 500
         scan_options["fragment_scan_options"] = pads.ParquetFragmentScanOptions(
             pre_buffer=False, use_buffered_stream=True, buffer_size=1 << 16
         )
@@ -60,8 +60,8 @@ def scan(data: pads.Dataset, name: str, options: Options) -> Feed:
     gaps: list[tuple[int, int]] = []
     if options.where and scan_options:
         data, gaps = _prune(data, options)
-    # Measured on two cores with 2 M rows: pyarrow's threads take time from those that compress
-    # (1.3 s, 430 MiB), without them it is 0.8 s and 330 MiB.
+    # Measured on two cores with 2 M rows: 1.3 s and 430 MiB with the threads of pyarrow, which
+    # compete with compression; 0.8 s and 330 MiB without them.
     scanner = data.scanner(
         columns=columns,
         batch_size=32_768,
@@ -71,11 +71,11 @@ def scan(data: pads.Dataset, name: str, options: Options) -> Feed:
         **scan_options,
     )
     stream, names = checked(scanner.to_reader()), tuple(data.schema.names)
-    return Feed(name, "arrow", stream, rows=rows, columns=names, gaps=tuple(gaps))
+    return Input(name, "arrow", stream, rows=rows, columns=names, gaps=tuple(gaps))
 
 
 def _is_ipc(data: pads.Dataset) -> bool:
-    """Whether a dataset is IPC files as they are, without a filter."""
+    """Whether a dataset consists of IPC files without a filter."""
     import pyarrow.dataset as pads
 
     return (
@@ -86,9 +86,9 @@ def _is_ipc(data: pads.Dataset) -> bool:
 
 
 def _ipc_fragments(data: pads.FileSystemDataset, columns: list[str]) -> pa.RecordBatchReader:
-    """The columns of a dataset of IPC files, each batch validated before anything is done to it.
+    """The columns of a dataset of IPC files, each batch validated before any other operation.
 
-    pyarrow's scanner ends the process with SIGSEGV where a compressed file is damaged (26.0).
+    The scanner of pyarrow ends the process with SIGSEGV for a damaged compressed file (26.0).
     """
     import pyarrow as pa
     import pyarrow.dataset as pads
@@ -104,9 +104,9 @@ def _ipc_fragments(data: pads.FileSystemDataset, columns: list[str]) -> pa.Recor
                     try:
                         batch.validate(full=True)
                     except pa.ArrowException as error:
-                        said = str(error).splitlines()[0]
+                        reason = str(error).splitlines()[0]
                         raise pa.ArrowInvalid(
-                            f"{fragment.path}: batch {number + 1}: {said}"
+                            f"{fragment.path}: batch {number + 1}: {reason}"
                         ) from None
                     yield _as_schema(batch, schema, known)
 
@@ -114,7 +114,7 @@ def _ipc_fragments(data: pads.FileSystemDataset, columns: list[str]) -> pa.Recor
 
 
 def _as_schema(batch: pa.RecordBatch, schema: pa.Schema, known: dict[str, Any]) -> pa.RecordBatch:
-    """The columns of a schema: from a batch, else the value known of all its rows, else null."""
+    """The columns of a schema: from a batch, else the known value of all its rows, else null."""
     import pyarrow as pa
 
     columns = []
@@ -131,10 +131,10 @@ def _as_schema(batch: pa.RecordBatch, schema: pa.Schema, known: dict[str, Any]) 
 def _prune(
     data: pads.FileSystemDataset, options: Options
 ) -> tuple[pads.FileSystemDataset, list[tuple[int, int]]]:
-    """The dataset without the row groups that ``where`` leaves out by their statistics.
+    """The dataset without the row groups that ``where`` excludes by their statistics.
 
-    Which rows of a row group are left out is the core's business; here only whole groups are, and
-    where they were is told, so that rows keep their numbers and are counted.
+    Returns also the gaps, so that the core can number and count the omitted rows. The core filters
+    the rows of the other groups.
     """
     import pyarrow.dataset as pads
 
@@ -164,7 +164,7 @@ def _prune(
 
 
 def _condition(schema: pa.Schema, filter: dict[str, object]) -> Any:
-    """A condition as pyarrow has it; None where its types might judge otherwise than the core."""
+    """A condition of pyarrow; None for types that pyarrow may compare differently from the core."""
     import pyarrow as pa
     import pyarrow.dataset as pads
 
@@ -185,11 +185,11 @@ def _condition(schema: pa.Schema, filter: dict[str, object]) -> Any:
 
 
 def checked(reader: pa.RecordBatchReader) -> pa.RecordBatchReader:
-    """The batches of pyarrow, each validated, and compared with the schema.
+    """The batches of pyarrow, each validated and compared with the schema.
 
-    pyarrow itself does neither: it reads IPC files without a look into their arrays, and gives
-    batches of any type under the schema of the reader. Beyond the C interface nobody can tell:
-    there, arrays have neither a type nor the lengths of their buffers.
+    pyarrow does neither: it reads IPC files without checking their arrays, and its readers may
+    return batches of another schema. The core cannot check either: in the C interface arrays have
+    neither a type nor the lengths of their buffers.
     """
     import pyarrow as pa
 
@@ -203,8 +203,8 @@ def checked(reader: pa.RecordBatchReader) -> pa.RecordBatchReader:
                     raise pa.ArrowInvalid(_difference(wanted, found))
                 batch.validate(full=True)
             except pa.ArrowException as error:
-                said = str(error).splitlines()[0]
-                raise pa.ArrowInvalid(f"batch {number}: {said}") from None
+                reason = str(error).splitlines()[0]
+                raise pa.ArrowInvalid(f"batch {number}: {reason}") from None
             yield batch
 
     return pa.RecordBatchReader.from_batches(reader.schema, batches())
@@ -220,7 +220,7 @@ def _difference(wanted: list[tuple[str, pa.DataType]], found: list[tuple[str, pa
 
 
 def needed_of(schema: pa.Schema, name: str, options: Options) -> list[str]:
-    """Which columns of a schema the mapping needs."""
+    """The columns of a schema that the mapping needs."""
     import pyarrow as pa
 
     kinds = "".join(_kind(field.type, pa) for field in schema)

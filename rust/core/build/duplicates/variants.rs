@@ -8,8 +8,8 @@ use std::collections::HashMap;
 
 use crate::flow::sample::{Rate, Sample};
 
-/// Limit of the URLs in the sample, 1 MB. With four times as many, 2 M rows take 3 % more CPU time.
-const MAX_SAMPLE: usize = 25_000;
+/// Limit of the URLs in the sample: 0.4 MB. With ten times as many, 2 M rows take 3 % more CPU time.
+const MAX_SAMPLE: usize = 10_000;
 
 /// The near-duplicates of the sample.
 #[derive(Debug, Default)]
@@ -100,7 +100,7 @@ mod tests {
             .collect();
         let (found, level) = count(locs.iter());
         let rate = (1 << level) as f64;
-        assert!((2..=4).contains(&level));
+        assert!((3..=5).contains(&level));
         let estimate = found as f64 * rate;
         assert!((12_500.0..17_500.0).contains(&estimate), "{estimate}");
         locs.reverse();

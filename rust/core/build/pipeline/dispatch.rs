@@ -1,66 +1,66 @@
-//! The way of complete shards to the workers and of what they say back.
+//! Complete shards to the workers, and the entries of written shards back.
 
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use crossbeam_channel::{Receiver, RecvTimeoutError, SendTimeoutError, Sender};
+use crossbeam_channel::{Receiver, RecvTimeoutError, SendTimeoutError, Sender, bounded};
 
+use crate::build::pipeline::progress::Progress;
 use crate::error::{Error, Result};
 use crate::flow::memory::MemoryUse;
 use crate::flow::outcome::ShardEntry;
 use crate::flow::shard::Shard;
 
-/// Bytes of shards that may wait to be compressed or are being compressed, or one shard. Pieces are
-/// let go as they are compressed, so two shards of 50 MiB are under way at a time.
-const UNDER_WAY: usize = 64 << 20;
-/// The same for each worker, where there are many: a usual shard has 6 MiB.
-const UNDER_WAY_EACH: usize = 8 << 20;
-/// How long a stop may go unnoticed.
-pub(crate) const PATIENCE: Duration = Duration::from_millis(100);
-/// How long to wait before asking again whether there is room.
-const PAUSE: Duration = Duration::from_millis(2);
+/// Limit of the memory of shards that are compressed or wait for it; a single shard may exceed it.
+/// Pieces are freed as they are compressed, so two shards of 50 MiB are compressed at a time.
+const MAX_MEMORY: usize = 64 << 20;
+/// The limit for each worker, which counts if there are many: a usual shard has 6 MiB.
+const MAX_WORKER_MEMORY: usize = 8 << 20;
+/// The longest time after which a stop is noticed.
+pub(crate) const POLL_INTERVAL: Duration = Duration::from_millis(100);
+/// How often to check whether memory has become free.
+const MEMORY_POLL_INTERVAL: Duration = Duration::from_millis(2);
 
-/// Hands shards to the workers, and takes note of those that are done.
+/// Hands shards to the workers, and collects the entries of those that are written.
 pub(crate) struct Dispatch<'r> {
     shards: Sender<Shard>,
-    done: Receiver<Result<ShardEntry>>,
-    stop: &'r AtomicBool,
-    room: MemoryUse,
-    /// bytes that may be under way
-    most: usize,
-    /// shards of which the workers have not told anything yet
+    written: Receiver<Result<ShardEntry>>,
+    progress: &'r Progress,
+    memory: MemoryUse,
+    max_memory: usize,
+    /// shards without an entry yet
     open: usize,
-    list: Vec<ShardEntry>,
+    entries: Vec<ShardEntry>,
 }
 
 impl<'r> Dispatch<'r> {
-    /// `stop` ends every wait.
+    /// `progress` can end every wait.
     pub fn new(
         shards: Sender<Shard>,
-        done: Receiver<Result<ShardEntry>>,
-        stop: &'r AtomicBool,
+        written: Receiver<Result<ShardEntry>>,
+        progress: &'r Progress,
         workers: usize,
     ) -> Dispatch<'r> {
-        let most = UNDER_WAY.max(workers.saturating_mul(UNDER_WAY_EACH));
-        Dispatch { shards, done, stop, most, room: MemoryUse::default(), open: 0, list: Vec::new() }
+        let max_memory = MAX_MEMORY.max(workers.saturating_mul(MAX_WORKER_MEMORY));
+        let (memory, entries) = (MemoryUse::default(), Vec::new());
+        Dispatch { shards, written, progress, memory, max_memory, open: 0, entries }
     }
 
-    /// Hands over a shard, when there is room for it.
+    /// Hands a shard over when there is memory for it.
     ///
     /// # Errors
     /// Those of shards that were written meanwhile; `cancelled` after a stop.
     pub fn send(&mut self, mut shard: Shard) -> Result<()> {
-        for written in self.done.try_iter() {
+        for written in self.written.try_iter() {
             self.open -= 1;
-            self.list.push(written?);
+            self.entries.push(written?);
         }
-        shard.charge(&self.room);
-        while self.open > 0 && self.room.used() > self.most {
-            self.wait(PAUSE)?;
+        shard.charge(&self.memory);
+        while self.open > 0 && self.memory.used() > self.max_memory {
+            self.wait(MEMORY_POLL_INTERVAL)?;
         }
         loop {
-            self.check()?;
-            match self.shards.send_timeout(shard, PATIENCE) {
+            self.progress.check()?;
+            match self.shards.send_timeout(shard, POLL_INTERVAL) {
                 Ok(()) => break,
                 Err(SendTimeoutError::Timeout(back)) => shard = back,
                 Err(SendTimeoutError::Disconnected(_)) => return Err(Error::thread()),
@@ -70,32 +70,29 @@ impl<'r> Dispatch<'r> {
         Ok(())
     }
 
-    /// Waits until all shards are written. With the queue closed the workers end once it is empty.
+    /// Waits until all shards are written, and returns their entries. The workers end when the queue
+    /// is closed and empty.
     ///
     /// # Errors
-    /// As of [`Dispatch::send`].
+    /// As [`Dispatch::send`].
     pub fn finish(mut self) -> Result<Vec<ShardEntry>> {
-        self.shards = crossbeam_channel::bounded(0).0;
+        self.shards = bounded(0).0;
         while self.open > 0 {
-            self.wait(PATIENCE)?;
+            self.wait(POLL_INTERVAL)?;
         }
-        Ok(self.list)
+        Ok(self.entries)
     }
 
     fn wait(&mut self, time: Duration) -> Result<()> {
-        self.check()?;
-        match self.done.recv_timeout(time) {
+        self.progress.check()?;
+        match self.written.recv_timeout(time) {
             Ok(written) => {
                 self.open -= 1;
-                self.list.push(written?);
+                self.entries.push(written?);
                 Ok(())
             }
             Err(RecvTimeoutError::Timeout) => Ok(()),
             Err(RecvTimeoutError::Disconnected) => Err(Error::thread()),
         }
-    }
-
-    fn check(&self) -> Result<()> {
-        if self.stop.load(Ordering::Relaxed) { Err(Error::cancelled()) } else { Ok(()) }
     }
 }

@@ -1,46 +1,48 @@
-//! A thread that renders and writes.
+//! A thread that renders batches and writes shards.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, TryRecvError, select};
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, TryRecvError, never, select};
 
-use crate::build::pipeline::csv::{End, render_csv};
 use crate::build::pipeline::gate::Gate;
-use crate::build::pipeline::{Event, Part, Progress, Work};
-use crate::build::read::Batch;
-use crate::build::render::row::{Renderer, Rules};
-use crate::build::write::Sink;
-use crate::error::{Error, Result};
+use crate::build::pipeline::input::Rendering;
+use crate::build::pipeline::message::{Event, EventKind, Finished, Rendered, Work};
+use crate::build::pipeline::progress::Progress;
+use crate::build::render::row::Renderer;
+use crate::build::render::rules::Rules;
+use crate::build::write::writer::ShardWriter;
+use crate::error::Result;
 use crate::flow::chunk::Chunk;
 use crate::flow::outcome::ShardEntry;
 use crate::flow::pool::Pool;
 use crate::flow::shard::Shard;
 use crate::thread::inject;
 
-/// How long a worker that may not hand its chunk on waits for a shard before it asks again.
-const PAUSE: Duration = Duration::from_millis(1);
+/// How long a worker with a chunk that the gate keeps back waits for a shard before it tries again.
+const POLL_INTERVAL: Duration = Duration::from_millis(1);
 
-/// A thread that renders and writes.
+/// A thread that renders batches and writes shards.
+#[derive(Clone)]
 pub(crate) struct Worker<'r> {
     pub rules: &'r Rules,
-    pub sink: &'r dyn Sink,
+    pub writer: &'r ShardWriter<'r>,
     pub progress: &'r Progress,
     pub gate: &'r Gate,
     pub shards: Receiver<Shard>,
     pub work: Receiver<Work>,
-    pub events: Sender<(u64, Event)>,
-    pub done: Sender<Result<ShardEntry>>,
+    pub events: Sender<Event>,
+    pub written: Sender<Result<ShardEntry>>,
     pub pool: Pool,
 }
 
 impl Worker<'_> {
-    /// Works until the collector wants no more shards.
+    /// Works until the collector closes the queue of shards.
     pub fn work(mut self) {
-        let mut masks = Vec::new();
+        let mut scratch = Vec::new();
         loop {
-            // shards first
+            // shards first: writing them frees memory
             match self.shards.try_recv() {
                 Ok(shard) => {
                     self.write(shard);
@@ -55,76 +57,59 @@ impl Worker<'_> {
                     Err(_) => return,
                 },
                 recv(self.work) -> work => match work {
-                    Ok(work) => self.render(work, &mut masks),
-                    Err(_) => self.work = crossbeam_channel::never(),
+                    Ok(work) => self.render(work, &mut scratch),
+                    Err(_) => self.work = never(),
                 },
             }
         }
     }
 
     fn write(&self, mut shard: Shard) {
-        let written = if self.progress.stop.load(Ordering::Relaxed) {
-            Err(Error::cancelled())
-        } else {
+        let written = self.progress.check().and_then(|()| {
             inject("worker.write");
-            shard.load().and_then(|()| self.sink.write(shard))
-        };
+            shard.load()?;
+            self.writer.write(shard)
+        });
         self.progress.shards.fetch_add(1, Ordering::Relaxed);
-        // the collector may have left with an error of its own
-        let _ = self.done.send(written);
+        // a collector that has ended has an error of its own
+        let _ = self.written.send(written);
     }
 
-    fn render(&self, work: Work, masks: &mut Vec<u64>) {
+    fn render(&self, work: Work, scratch: &mut Vec<u64>) {
         inject("worker.render");
-        let Work { seq, input, batch, charge } = work;
-        let mut chunk = Chunk::new(&self.pool);
+        let Work { number, input, mut batch, charge } = work;
         let mut outlet = |chunk: Chunk| {
             inject("worker.part");
             self.progress.rows.fetch_add(chunk.rows, Ordering::Relaxed);
-            self.hand_over(seq, Part { input: input.clone(), chunk, last: None })
+            let memory = chunk.memory();
+            self.send(number, Rendered { input: input.clone(), chunk, memory, last: None })
         };
-        let mut renderer = Renderer::new(self.rules, &input.plan).with_outlet(&mut outlet);
-        let last = match batch {
-            Batch::Csv(block) => {
-                let end = render_csv(&block, &input.plan, masks, &mut renderer, &mut chunk);
-                (Some(block), end)
-            }
-            Batch::Skipped(rows) => {
-                chunk.rows += rows;
-                chunk.filtered += rows;
-                (None, End::Clean)
-            }
-            Batch::Arrow(rows) => {
-                for (number, row) in (rows.start..rows.end).enumerate() {
-                    renderer.render(&rows.row(row), number as u32, &mut chunk);
-                    if !renderer.hand_on(&mut chunk) {
-                        break; // nobody looks at what would come
-                    }
-                }
-                (None, End::Clean)
-            }
-        };
-        // the rows were dropped
-        drop(charge);
+        let renderer = Renderer::new(self.rules, &input.plan).with_outlet(&mut outlet);
+        let mut rendering = Rendering::new(renderer, Chunk::new(&self.pool));
+        let end = batch.render(scratch, &mut rendering);
+        let mut chunk = rendering.chunk;
+        drop(charge); // a batch of Arrow has freed its rows
         chunk.sum_up();
         self.progress.rows.fetch_add(chunk.rows, Ordering::Relaxed);
-        self.hand_over(seq, Part { input: Arc::clone(&input), chunk, last: Some(last) });
+        let (memory, last) = (chunk.memory(), Some(Finished { batch, end }));
+        self.send(number, Rendered { input: Arc::clone(&input), chunk, memory, last });
     }
 
-    /// Gives a chunk to the collector, as soon as that may be; false where it wants no more.
-    fn hand_over(&self, seq: u64, part: Part) -> bool {
-        let bytes = part.chunk.memory();
-        while !self.gate.enter(seq, bytes) {
-            if self.progress.stop.load(Ordering::Relaxed) {
+    /// Sends a chunk to the collector when the gate lets it through. Returns false if the collector
+    /// wants no more.
+    fn send(&self, batch: u64, rendered: Rendered) -> bool {
+        while !self.gate.enter(batch, rendered.memory) {
+            if self.progress.stopped() {
                 return false;
             }
-            // see there why nothing else would do
-            match self.shards.recv_timeout(PAUSE) {
+            // writing shards meanwhile is what prevents a deadlock, see the gate
+            match self.shards.recv_timeout(POLL_INTERVAL) {
                 Ok(shard) => self.write(shard),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return false,
             }
         }
-        self.events.send((seq, Event::Rendered(bytes, Box::new(part)))).is_ok()
+        let kind = EventKind::Rendered(Box::new(rendered));
+        self.events.send(Event { batch, kind }).is_ok()
     }
 }

@@ -1,11 +1,11 @@
-//! What several threads may read ahead of the rows that are given out: bytes in memory, not those
-//! that a file tells, which an encoding makes as small as it likes.
+//! A limit for the rows that several threads decode ahead. It counts bytes in memory: the sizes in a
+//! file are no bound, since an encoding can make them arbitrarily small.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-/// Bytes that wait, of all threads.
+/// The bytes in the queues of all threads.
 pub(crate) struct Ahead {
-    most: u64,
+    limit: u64,
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -16,31 +16,32 @@ struct State {
 }
 
 impl Ahead {
-    /// Bounded by so many bytes, and one batch a thread.
-    pub fn new(most: u64) -> Ahead {
+    /// Limits the queues to `limit` bytes, and one batch more for each thread.
+    pub fn new(limit: u64) -> Ahead {
         let state = Mutex::new(State { bytes: 0, ended: false });
-        Ahead { most, state, changed: Condvar::new() }
+        Ahead { limit, state, changed: Condvar::new() }
     }
 
-    /// Waits until so many bytes more may wait; false if nobody wants them any more. A thread of
-    /// which nothing waits (`none`) need not: its rows may be the next.
-    pub fn take(&self, bytes: u64, none: impl Fn() -> bool) -> bool {
+    /// Waits until `bytes` more fit. Returns false if the consumer has ended. A producer with an
+    /// empty queue (`is_empty`) never blocks: the consumer may be waiting for it, and blocking would
+    /// deadlock.
+    pub fn take(&self, bytes: u64, is_empty: impl Fn() -> bool) -> bool {
         let mut state = self.state();
-        while !state.ended && state.bytes.saturating_add(bytes) > self.most && !none() {
+        while !state.ended && state.bytes.saturating_add(bytes) > self.limit && !is_empty() {
             state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
         state.bytes = state.bytes.saturating_add(bytes);
         !state.ended
     }
 
-    /// So many bytes wait no longer: called after they were taken out of their queue.
+    /// Releases bytes; called after they were taken out of their queue.
     pub fn give(&self, bytes: u64) {
         let mut state = self.state();
         state.bytes = state.bytes.saturating_sub(bytes);
         self.changed.notify_all();
     }
 
-    /// Nobody wants more.
+    /// The consumer wants no more.
     pub fn end(&self) {
         self.state().ended = true;
         self.changed.notify_all();
@@ -59,9 +60,9 @@ mod tests {
     use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
     use std::thread;
 
-    const MOST: u64 = 1_000;
+    const LIMIT: u64 = 1_000;
 
-    /// Threads that make batches of so many bytes; what waits in all, and its peak.
+    /// Threads that make batches of these sizes, their queued bytes, and the peak of those.
     fn makers(
         sizes: &'static [u64],
         ahead: &Arc<Ahead>,
@@ -87,9 +88,9 @@ mod tests {
     }
 
     #[test]
-    fn all_is_given_in_order_and_what_waits_is_bounded() {
+    fn batches_come_in_order_and_queued_bytes_are_bounded() {
         for sizes in [&[90, 90, 90][..], &[5_000, 5_000], &[1, 400, 5_000], &[0, 999, 1_000]] {
-            let ahead = Arc::new(Ahead::new(MOST));
+            let ahead = Arc::new(Ahead::new(LIMIT));
             let (queues, waits, peak) = makers(sizes, &ahead);
             for (queue, &size) in queues.iter().zip(sizes) {
                 let mut count = 0;
@@ -101,19 +102,19 @@ mod tests {
                 }
                 assert_eq!(count, 200);
             }
-            // one batch a thread waits in any case, and one may be on its way out
+            // one batch of each thread is always queued, and one may be on its way out
             let singles: u64 = sizes.iter().sum();
-            assert!(peak.load(SeqCst) <= MOST + 2 * singles, "{sizes:?}");
+            assert!(peak.load(SeqCst) <= LIMIT + 2 * singles, "{sizes:?}");
         }
     }
 
     #[test]
     fn the_end_wakes_all() {
-        let ahead = Arc::new(Ahead::new(MOST));
+        let ahead = Arc::new(Ahead::new(LIMIT));
         let (queues, ..) = makers(&[600, 600, 600], &ahead);
         assert_eq!(queues[0].recv(), Ok(600));
         ahead.end();
-        // the senders are dropped, whatever waited
+        // the senders are dropped, whatever is queued
         assert!(queues.iter().all(|queue| queue.iter().count() <= 3));
     }
 }

@@ -1,4 +1,4 @@
-//! Rows of Arrow record batches, wherever they come from; their arrays are valid.
+//! Rows of Arrow record batches from any source. Their arrays are valid: the sources check them.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -12,6 +12,7 @@ use arrow_schema::{DataType, Schema, TimeUnit};
 use crate::build::read::extent::array_bytes;
 use crate::flow::cell::{Cell, ColumnKind, Columns};
 use crate::flow::row::Row;
+use crate::flow::source::{Batch, BatchEnd, RowConsumer};
 use crate::flow::value::{Nested, Value};
 
 /// The columns of a schema.
@@ -38,9 +39,35 @@ pub(crate) fn kind(data_type: &DataType) -> ColumnKind {
     }
 }
 
+/// A batch of a source of record batches.
+pub enum ArrowBatch {
+    /// Some rows.
+    Rows(ArrowRows),
+    /// The number of rows that the filters leave out and that were not read.
+    Filtered(u64),
+}
+
+impl Batch for ArrowBatch {
+    #[inline]
+    fn rows(&mut self, _scratch: &mut Vec<u64>, consumer: &mut impl RowConsumer) -> BatchEnd {
+        // the arrays are freed here, not when the batch comes back in order
+        match std::mem::replace(self, ArrowBatch::Filtered(0)) {
+            ArrowBatch::Filtered(rows) => consumer.filtered(rows),
+            ArrowBatch::Rows(rows) => {
+                for (number, row) in (rows.start..rows.end).enumerate() {
+                    if !consumer.row(&rows.row(row), number as u32) {
+                        break;
+                    }
+                }
+            }
+        }
+        BatchEnd::Complete
+    }
+}
+
 /// Some rows of a record batch.
-pub struct Rows {
-    columns: Arc<Vec<Reader>>,
+pub struct ArrowRows {
+    columns: Arc<Vec<ColumnReader>>,
     /// bytes that a row has, on average
     row_bytes: usize,
     /// First row.
@@ -49,30 +76,33 @@ pub struct Rows {
     pub end: usize,
 }
 
-impl Rows {
+impl ArrowRows {
     /// All rows of a batch whose columns are in the order of the slots.
-    pub(crate) fn new<'a>(columns: impl IntoIterator<Item = &'a ArrayRef>, rows: usize) -> Rows {
+    pub(crate) fn new<'a>(
+        columns: impl IntoIterator<Item = &'a ArrayRef>,
+        rows: usize,
+    ) -> ArrowRows {
         let mut bytes = 0;
         let measured = columns.into_iter().inspect(|column| bytes += array_bytes(column));
-        let columns = Arc::new(measured.map(Reader::new).collect());
-        Rows { columns, row_bytes: bytes.checked_div(rows).unwrap_or(0), start: 0, end: rows }
+        let columns = Arc::new(measured.map(ColumnReader::new).collect());
+        ArrowRows { columns, row_bytes: bytes.checked_div(rows).unwrap_or(0), start: 0, end: rows }
     }
 
-    /// Bytes of the rows, about.
+    /// Bytes of the rows, approximately.
     pub(crate) fn bytes(&self) -> usize {
         (self.end - self.start) * self.row_bytes
     }
 
-    /// Whether none is left.
+    /// Whether no rows are left.
     pub(crate) fn is_empty(&self) -> bool {
         self.start == self.end
     }
 
-    /// Takes at most so many rows from the front.
-    pub(crate) fn take(&mut self, most: usize) -> Rows {
-        let (start, end) = (self.start, self.end.min(self.start.saturating_add(most)));
+    /// Takes up to `count` rows from the front.
+    pub(crate) fn take(&mut self, count: usize) -> ArrowRows {
+        let (start, end) = (self.start, self.end.min(self.start.saturating_add(count)));
         self.start = end;
-        Rows { columns: self.columns.clone(), row_bytes: self.row_bytes, start, end }
+        ArrowRows { columns: self.columns.clone(), row_bytes: self.row_bytes, start, end }
     }
 
     /// One of the rows, `start <= row < end`.
@@ -83,7 +113,7 @@ impl Rows {
 
 /// A row of a record batch.
 pub struct ArrowRow<'b> {
-    columns: &'b [Reader],
+    columns: &'b [ColumnReader],
     row: usize,
 }
 
@@ -160,7 +190,7 @@ struct NestedColumn {
     /// the fields of a struct
     names: Vec<String>,
     /// the items of a list, the fields of a struct, the keys and the values of a map
-    parts: Vec<Reader>,
+    parts: Vec<ColumnReader>,
 }
 
 impl NestedColumn {
@@ -168,18 +198,18 @@ impl NestedColumn {
         use DataType::*;
         let mut names = Vec::new();
         let parts = match array.data_type() {
-            List(_) => vec![Reader::new(array.as_list::<i32>().values())],
-            LargeList(_) => vec![Reader::new(array.as_list::<i64>().values())],
-            ListView(_) => vec![Reader::new(array.as_list_view::<i32>().values())],
-            LargeListView(_) => vec![Reader::new(array.as_list_view::<i64>().values())],
-            FixedSizeList(..) => vec![Reader::new(array.as_fixed_size_list().values())],
+            List(_) => vec![ColumnReader::new(array.as_list::<i32>().values())],
+            LargeList(_) => vec![ColumnReader::new(array.as_list::<i64>().values())],
+            ListView(_) => vec![ColumnReader::new(array.as_list_view::<i32>().values())],
+            LargeListView(_) => vec![ColumnReader::new(array.as_list_view::<i64>().values())],
+            FixedSizeList(..) => vec![ColumnReader::new(array.as_fixed_size_list().values())],
             Struct(fields) => {
                 names = fields.iter().map(|field| field.name().clone()).collect();
-                array.as_struct().columns().iter().map(Reader::new).collect()
+                array.as_struct().columns().iter().map(ColumnReader::new).collect()
             }
             Map(..) => {
                 let map = array.as_map();
-                vec![Reader::new(map.keys()), Reader::new(map.values())]
+                vec![ColumnReader::new(map.keys()), ColumnReader::new(map.values())]
             }
             _ => return None,
         };
@@ -188,7 +218,7 @@ impl NestedColumn {
 }
 
 /// Reads the values of one column.
-enum Reader {
+enum ColumnReader {
     Null,
     /// The most common ones: their type is asked for once, not at each cell.
     Text(StringArray),
@@ -201,31 +231,33 @@ enum Reader {
     Dictionary {
         keys: Vec<usize>,
         array: ArrayRef,
-        values: Box<Reader>,
+        values: Box<ColumnReader>,
     },
 }
 
-impl Reader {
-    fn new(array: &ArrayRef) -> Reader {
+impl ColumnReader {
+    fn new(array: &ArrayRef) -> ColumnReader {
         match array.data_type() {
-            DataType::Null => Reader::Null,
-            DataType::Utf8 => Reader::Text(array.as_string().clone()),
-            DataType::Float64 => Reader::Float(array.as_primitive().clone()),
+            DataType::Null => ColumnReader::Null,
+            DataType::Utf8 => ColumnReader::Text(array.as_string().clone()),
+            DataType::Float64 => ColumnReader::Float(array.as_primitive().clone()),
             DataType::Timestamp(unit, zone) => {
-                Reader::Time(Times::new(array, *unit, zone.is_some()))
+                ColumnReader::Time(Times::new(array, *unit, zone.is_some()))
             }
-            DataType::Utf8View => Reader::View(array.as_string_view().clone().to_binary_view()),
+            DataType::Utf8View => {
+                ColumnReader::View(array.as_string_view().clone().to_binary_view())
+            }
             DataType::Dictionary(..) => match array.as_any_dictionary_opt() {
-                Some(dictionary) if !dictionary.values().is_empty() => Reader::Dictionary {
+                Some(dictionary) if !dictionary.values().is_empty() => ColumnReader::Dictionary {
                     keys: dictionary.normalized_keys(),
-                    values: Box::new(Reader::new(dictionary.values())),
+                    values: Box::new(ColumnReader::new(dictionary.values())),
                     array: array.clone(),
                 },
-                _ => Reader::Null,
+                _ => ColumnReader::Null,
             },
             _ => match NestedColumn::new(array) {
-                Some(nested) => Reader::Nested(Box::new(nested)),
-                None => Reader::Plain(array.clone()),
+                Some(nested) => ColumnReader::Nested(Box::new(nested)),
+                None => ColumnReader::Plain(array.clone()),
             },
         }
     }
@@ -233,8 +265,10 @@ impl Reader {
     #[inline]
     fn value(&self, row: usize) -> Value<'_> {
         match self {
-            Reader::Nested(nested) if nested.array.is_valid(row) => Value::Nested(&**nested, row),
-            Reader::Dictionary { keys, array, values } if array.is_valid(row) => {
+            ColumnReader::Nested(nested) if nested.array.is_valid(row) => {
+                Value::Nested(&**nested, row)
+            }
+            ColumnReader::Dictionary { keys, array, values } if array.is_valid(row) => {
                 values.value(keys[row])
             }
             _ => Value::Cell(self.cell(row)),
@@ -243,30 +277,30 @@ impl Reader {
 
     fn cell(&self, row: usize) -> Cell<'_> {
         match self {
-            Reader::Null | Reader::Nested(_) => Cell::Null,
-            Reader::Text(array) if array.is_null(row) => Cell::Null,
-            Reader::Text(array) => {
+            ColumnReader::Null | ColumnReader::Nested(_) => Cell::Null,
+            ColumnReader::Text(array) if array.is_null(row) => Cell::Null,
+            ColumnReader::Text(array) => {
                 let offsets = array.value_offsets();
                 text(&array.value_data()[offsets[row] as usize..offsets[row + 1] as usize])
             }
-            Reader::Float(array) if array.is_null(row) => Cell::Null,
-            Reader::Float(array) => Cell::Float(array.value(row)),
-            Reader::Time(times) => times.cell(row),
-            Reader::View(array) => {
+            ColumnReader::Float(array) if array.is_null(row) => Cell::Null,
+            ColumnReader::Float(array) => Cell::Float(array.value(row)),
+            ColumnReader::Time(times) => times.cell(row),
+            ColumnReader::View(array) => {
                 if array.is_null(row) {
                     return Cell::Null;
                 }
                 text(array.value(row))
             }
-            Reader::Dictionary { keys, array, values } => {
+            ColumnReader::Dictionary { keys, array, values } => {
                 if array.is_null(row) {
                     Cell::Null
                 } else {
                     values.cell(keys[row])
                 }
             }
-            Reader::Plain(array) if array.is_null(row) => Cell::Null,
-            Reader::Plain(array) => plain(array, row),
+            ColumnReader::Plain(array) if array.is_null(row) => Cell::Null,
+            ColumnReader::Plain(array) => plain(array, row),
         }
     }
 }

@@ -1,43 +1,44 @@
-//! A CSV file as a source: what it is, its header, its blocks, its rows. A list of URLs, one a line,
-//! is one without a header, delimiters and quotes.
+//! A CSV file as a source. A list of URLs, one on each line, is read as CSV without a header,
+//! delimiters and quotes.
 
 use std::io::Read;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::build::read::block::{Block, Blocks, Header, excel_separator, header, sniff};
+use crate::build::read::block::BlockReader;
+use crate::build::read::csv_batch::CsvBatch;
 use crate::build::read::decode;
-use crate::build::read::decode::Begun;
+use crate::build::read::decode::OpenFile;
+use crate::build::read::header::{ExcelSeparator, Header, excel_separator, header, sniff};
 use crate::build::read::lines;
-use crate::build::read::scan::{Format, NO_SLOT, Span, undouble};
+use crate::build::read::scan::{CsvFormat, NO_SLOT};
 use crate::build::read::unpack::{Text, peek};
-use crate::build::read::{Batch, Source};
-use crate::error::{Error, Result};
-use crate::flow::cell::{Cell, ColumnKind, Columns};
-use crate::flow::row::Row;
+use crate::error::{Error, ErrorCode, Result};
+use crate::flow::cell::{ColumnKind, Columns};
+use crate::flow::source::Source;
 
-/// How a CSV file is to be read.
+/// How a CSV file is read.
 #[derive(Debug, Clone)]
 pub struct CsvOptions {
-    /// The delimiter; found by looking without it.
+    /// The delimiter; detected without it.
     pub delimiter: Option<u8>,
     /// The encoding; see [`decode::to_utf8`].
     pub encoding: Option<String>,
-    /// Bytes of one cell at most.
+    /// Limit of the bytes of a cell.
     pub max_cell: usize,
-    /// Bytes of a block.
+    /// Target size of a block in bytes.
     pub block: usize,
-    /// A URL a line.
+    /// The file is a list of URLs, one on each line.
     pub lines: bool,
 }
 
 /// A CSV file, plain or packed; `-` is standard input.
 pub struct Csv {
     path: String,
-    begun: Option<Begun>,
+    open_file: Option<OpenFile>,
     options: CsvOptions,
-    blocks: Option<Blocks>,
-    format: Arc<Format>,
+    blocks: Option<BlockReader>,
+    format: Arc<CsvFormat>,
     columns: usize,
     consumed: Arc<AtomicU64>,
 }
@@ -47,7 +48,7 @@ impl Csv {
     pub fn new(path: impl Into<String>, options: CsvOptions) -> Csv {
         Csv {
             path: path.into(),
-            begun: None,
+            open_file: None,
             options,
             blocks: None,
             format: Arc::default(),
@@ -56,13 +57,13 @@ impl Csv {
         }
     }
 
-    /// The same source, of a file that is open already; the path is its name alone.
-    pub fn begun(self, begun: Begun) -> Csv {
-        Csv { begun: Some(begun), ..self }
+    /// Reads a file that is open already; the path is then only its name.
+    pub fn with_file(self, file: OpenFile) -> Csv {
+        Csv { open_file: Some(file), ..self }
     }
 
     fn text(&mut self) -> Result<Text> {
-        let file = decode::open(&self.path, self.begun.take(), self.consumed.clone())?;
+        let file = decode::open(&self.path, self.open_file.take(), self.consumed.clone())?;
         decode::to_utf8(file, self.options.encoding.as_deref())
     }
 
@@ -71,15 +72,18 @@ impl Csv {
         let mut text = self.text()?;
         let (head, n) = peek::<1>(&mut text).map_err(|e| decode::read_error(&e).caused_by(e))?;
         if n == 0 {
-            return Err(Error::input("input.empty", "is empty; a URL a line is needed"));
+            return Err(Error::new(
+                ErrorCode::InputEmpty,
+                "is empty; a URL on each line is needed",
+            ));
         }
-        let mut blocks = Blocks::new(text, self.options.block);
+        let mut blocks = BlockReader::new(text, self.options.block);
         blocks.unread(&head);
         self.blocks = Some(blocks);
         Ok(Columns { names: vec![lines::COLUMN.to_owned()], kinds: vec![ColumnKind::Text] })
     }
 
-    /// Reads the header, and tells the delimiter and the text that was read beyond it.
+    /// Reads the header and returns it with the delimiter.
     fn read_header(&mut self) -> Result<(Header, u8)> {
         let mut text = self.text()?;
         let mut head = Vec::new();
@@ -92,22 +96,23 @@ impl Csv {
                 .read_to_end(&mut head)
                 .map_err(|e| decode::read_error(&e).caused_by(e))?;
             let whole = head.len() < want;
-            let (told, start) = excel_separator(&head).unzip();
-            let rows = &head[start.unwrap_or(0)..];
-            let delimiter = self.options.delimiter.or(told).unwrap_or_else(|| sniff(rows));
+            let declared = excel_separator(&head);
+            let rows = declared.as_ref().map_or(&head[..], |found| &head[found.header..]);
+            let declared = declared.as_ref().map(|found: &ExcelSeparator| found.delimiter);
+            let delimiter = self.options.delimiter.or(declared).unwrap_or_else(|| sniff(rows));
             let named = self.options.encoding.as_deref();
             if let Some(found) = header(rows, whole, delimiter, self.options.max_cell, named)? {
-                let mut blocks = Blocks::new(text, self.options.block);
+                let mut blocks = BlockReader::new(text, self.options.block);
                 blocks.unread(&rows[found.end..]);
                 self.blocks = Some(blocks);
                 return Ok((found, delimiter));
             }
             if whole {
-                return Err(Error::input("input.empty", "is empty; a header row is needed"));
+                return Err(Error::new(ErrorCode::InputEmpty, "is empty; a header row is needed"));
             }
             if head.len() > limit {
-                return Err(Error::input(
-                    "csv.header",
+                return Err(Error::new(
+                    ErrorCode::CsvHeader,
                     "no header ends within the first MiB; is this a CSV file?",
                 ));
             }
@@ -117,6 +122,8 @@ impl Csv {
 }
 
 impl Source for Csv {
+    type Batch = CsvBatch;
+
     fn name(&self) -> &str {
         &self.path
     }
@@ -130,7 +137,7 @@ impl Source for Csv {
             (Columns { names: header.names, kinds }, delimiter)
         };
         self.columns = columns.names.len();
-        self.format = Arc::new(Format {
+        self.format = Arc::new(CsvFormat {
             delimiter,
             max_cell: self.options.max_cell,
             slots: Vec::new(),
@@ -145,44 +152,19 @@ impl Source for Csv {
         for (slot, &column) in slots.iter().enumerate() {
             by_column[column] = slot as u32;
         }
-        self.format = Arc::new(Format { slots: by_column, ..(*self.format).clone() });
+        self.format = Arc::new(CsvFormat { slots: by_column, ..(*self.format).clone() });
     }
 
-    fn next(&mut self, spare: Vec<u8>) -> Result<Option<Batch>> {
+    fn next(&mut self, spare: Vec<u8>) -> Result<Option<CsvBatch>> {
         let Some(blocks) = &mut self.blocks else { return Ok(None) };
-        let (text, last) = blocks.next(spare, &self.format).map_err(|e| e.in_input(&self.path))?;
-        if last {
+        let block = blocks.next(spare, &self.format).map_err(|e| e.in_input(&self.path))?;
+        if block.last {
             self.blocks = None;
         }
-        Ok(Some(Batch::Csv(Block { text, format: self.format.clone(), last })))
+        Ok(Some(CsvBatch { block, format: self.format.clone() }))
     }
 
     fn consumed(&self) -> u64 {
         self.consumed.load(Ordering::Relaxed)
-    }
-}
-
-/// A scanned row with its cells.
-pub struct CsvRow<'t> {
-    /// The text of the block.
-    pub text: &'t [u8],
-    /// The cells by slot.
-    pub spans: &'t [Span],
-}
-
-impl Row for CsvRow<'_> {
-    #[inline]
-    fn cell<'a>(&'a self, slot: usize, scratch: &'a mut Vec<u8>) -> Cell<'a> {
-        let span = self.spans[slot];
-        let raw = &self.text[span.start as usize..span.end as usize];
-        if raw.is_empty() {
-            return Cell::Null;
-        }
-        if span.doubled {
-            scratch.clear();
-            undouble(raw, scratch);
-            return Cell::Text(scratch);
-        }
-        Cell::Text(raw)
     }
 }

@@ -1,4 +1,4 @@
-//! Bytes of a file to UTF-8: unpack what is packed, transcode what has another encoding.
+//! The bytes of a file to UTF-8: decompression and transcoding.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -11,7 +11,7 @@ use encoding_rs::{Decoder, DecoderResult, UTF_16BE, UTF_16LE};
 use crate::build::read::foreign::check_text;
 use crate::build::read::label::Label;
 use crate::build::read::unpack::{Text, peek, unpack};
-use crate::error::{Error, Result, plain};
+use crate::error::{Error, ErrorCode, Result, plain};
 
 /// Counts the bytes that were read from the file itself, for the progress line.
 struct Counted<R> {
@@ -27,28 +27,28 @@ impl<R: Read> Read for Counted<R> {
     }
 }
 
-/// A file that is open already, and what was read of it to see what it is.
-pub struct Begun {
-    /// The file, behind what was read.
+/// A file that is open already, and the bytes that were read to detect its format.
+pub struct OpenFile {
+    /// The file, positioned after these bytes.
     pub file: File,
-    /// What was read.
+    /// The bytes.
     pub head: Vec<u8>,
 }
 
-/// The bytes of `path`, or of what has begun, unpacked by their first bytes, and whether they were
-/// packed.
+/// The decompressed bytes of `path`, or of a file that is open already, and whether they were
+/// compressed.
 ///
 /// # Errors
 /// `input.missing`, `input.unreadable`.
-pub fn bytes(path: &str, begun: Option<Begun>, count: Arc<AtomicU64>) -> Result<(Text, bool)> {
+pub fn bytes(path: &str, opened: Option<OpenFile>, count: Arc<AtomicU64>) -> Result<(Text, bool)> {
     let unreadable = |e: io::Error| unreadable(path, e);
-    let file: Text = match begun {
-        Some(begun) => Box::new(io::Cursor::new(begun.head).chain(begun.file)),
+    let file: Text = match opened {
+        Some(opened) => Box::new(io::Cursor::new(opened.head).chain(opened.file)),
         None if path == "-" => Box::new(io::stdin()),
         None => {
             let file = File::open(Path::new(path)).map_err(unreadable)?;
             if file.metadata().map_err(unreadable)?.is_dir() {
-                return Err(Error::input("input.unreadable", "is a folder").in_input(path));
+                return Err(Error::new(ErrorCode::InputUnreadable, "is a folder").in_input(path));
             }
             Box::new(file)
         }
@@ -58,20 +58,20 @@ pub fn bytes(path: &str, begun: Option<Begun>, count: Arc<AtomicU64>) -> Result<
 
 fn unreadable(path: &str, e: io::Error) -> Error {
     let code = match e.kind() {
-        io::ErrorKind::NotFound => "input.missing",
-        _ => "input.unreadable",
+        io::ErrorKind::NotFound => ErrorCode::InputMissing,
+        _ => ErrorCode::InputUnreadable,
     };
-    Error::input(code, plain(&e)).in_input(path).caused_by(e)
+    Error::new(code, plain(&e)).in_input(path).caused_by(e)
 }
 
-/// Opens `path`, or goes on with what has begun, and gives its text, unpacked by its first bytes.
+/// The decompressed text of `path`, or of a file that is open already.
 ///
 /// # Errors
-/// `input.missing`, `input.unreadable`; `input.format` for what is no text.
-pub fn open(path: &str, begun: Option<Begun>, count: Arc<AtomicU64>) -> Result<Text> {
+/// `input.missing`, `input.unreadable`; `input.format` if it is no text.
+pub fn open(path: &str, opened: Option<OpenFile>, count: Arc<AtomicU64>) -> Result<Text> {
     let unreadable = |e: io::Error| unreadable(path, e);
-    let (mut text, packed) = bytes(path, begun, count)?;
-    // the reader tells damage where it comes to it, with what went before
+    let (mut text, packed) = bytes(path, opened, count)?;
+    // damage is reported when the reader comes to it, after the rows before it
     let mut first = [0; FIRST];
     let mut n = 0;
     let mut failed = None;
@@ -95,10 +95,10 @@ pub fn open(path: &str, begun: Option<Begun>, count: Arc<AtomicU64>) -> Result<T
     })
 }
 
-/// Bytes by which a file is known that is no text: the mark of tar is at 257.
+/// Bytes that show whether a file is no text: the mark of tar is at offset 257.
 const FIRST: usize = 512;
 
-/// Gives an error that has come already.
+/// Returns an error that happened before.
 struct Fails(Option<io::Error>);
 
 impl Read for Fails {
@@ -109,7 +109,7 @@ impl Read for Fails {
 
 /// The text of `from` in UTF-8, without a byte order mark.
 ///
-/// `encoding` is a name that a user gave; without one a byte order mark decides, else UTF-8.
+/// `encoding` is the option of the user. Without it a byte order mark decides; the default is UTF-8.
 pub fn to_utf8(mut from: Text, encoding: Option<&str>) -> Result<Text> {
     let (head, n) = peek::<3>(&mut from).map_err(|e| read_error(&e))?;
     let mark = match &head[..n] {
@@ -124,13 +124,13 @@ pub fn to_utf8(mut from: Text, encoding: Option<&str>) -> Result<Text> {
             let what = format!(
                 "{name:?} is no encoding; use utf-8, latin-1, utf-16 or another WHATWG name"
             );
-            Error::config("config.encoding", what)
+            Error::new(ErrorCode::ConfigEncoding, what)
         })?),
     };
     let (label, skip) = match (named, mark) {
         (None, None) => (Label::Utf8, 0),
         (None, Some(mark)) => mark,
-        // a mark tells the byte order that a plain "utf-16" leaves open
+        // a mark defines the byte order that a plain "utf-16" leaves open
         (Some(Label::Utf16), Some((label @ Label::Other(_), skip))) => (label, skip),
         (Some(Label::Utf16), _) => (Label::Other(UTF_16LE), 0),
         (Some(label), mark) => (label, mark.map_or(0, |(m, n)| if m == label { n } else { 0 })),
@@ -155,19 +155,19 @@ pub fn to_utf8(mut from: Text, encoding: Option<&str>) -> Result<Text> {
     })
 }
 
-/// What an error while reading means: a cut or damaged archive, or a disk that fails.
+/// Classifies an error while reading: a truncated or damaged archive, or a failing disk.
 pub fn read_error(error: &io::Error) -> Error {
     match error.kind() {
         io::ErrorKind::UnexpectedEof => {
-            Error::input("input.truncated", "the file is cut short; make it anew")
+            Error::new(ErrorCode::InputTruncated, "the file is cut short; make it anew")
         }
         io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData | io::ErrorKind::Other => {
-            Error::input(
-                "input.damaged",
+            Error::new(
+                ErrorCode::InputDamaged,
                 format!("cannot be inflated ({}); make it anew", plain(error)),
             )
         }
-        _ => Error::input("input.unreadable", plain(error)),
+        _ => Error::new(ErrorCode::InputUnreadable, plain(error)),
     }
 }
 
@@ -192,7 +192,7 @@ impl<R: Read> Read for Latin1<R> {
         let room = ((buffer.len() - n) / 2).min(raw.len());
         if room == 0 {
             if n == 0 {
-                // one byte of room: give the first half of a character and keep the second
+                // room for one byte: return the first half of a character and keep the second
                 let got = self.from.read(&mut raw[..1])?;
                 if got == 1 {
                     let mut two = [0; 4];
@@ -209,8 +209,8 @@ impl<R: Read> Read for Latin1<R> {
     }
 }
 
-/// Any other encoding. What it cannot mean becomes the byte 0xFF, so that its row is rejected as
-/// bad text rather than published with a replacement character.
+/// Any other encoding. An invalid sequence becomes the byte 0xFF, so that its row is rejected as
+/// invalid text instead of published with a replacement character.
 struct Transcode<R> {
     from: R,
     decoder: Decoder,
@@ -219,7 +219,7 @@ struct Transcode<R> {
     end: usize,
     ended: bool,
     finished: bool,
-    /// what was decoded for a caller with too little room, last byte first
+    /// decoded bytes that did not fit into the buffer of the caller, in reverse order
     small: Vec<u8>,
 }
 
@@ -228,7 +228,7 @@ impl<R: Read> Read for Transcode<R> {
         if buffer.is_empty() {
             return Ok(0);
         }
-        // the longest character and the mark of a bad one must fit
+        // the longest character and the byte for an invalid one must fit
         if buffer.len() < 8 && self.small.is_empty() {
             let mut room = [0; 8];
             let n = self.decode(&mut room)?;

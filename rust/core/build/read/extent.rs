@@ -1,11 +1,11 @@
-//! The bytes that the rows of an Arrow array have.
+//! The size of the rows of an Arrow array.
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef};
 use arrow_schema::DataType;
 
-/// Bytes of the rows of an array: of what they refer to, not of the buffers behind it, of which a
-/// producer may give slices.
+/// Bytes that the rows of an array refer to. Its buffers may be larger, since a producer may send
+/// slices of them.
 pub(crate) fn array_bytes(array: &ArrayRef) -> usize {
     use DataType::*;
     let rows = array.len();
@@ -53,7 +53,7 @@ pub(crate) fn array_bytes(array: &ArrayRef) -> usize {
             4 * rows + columns.map(|values| part(values, first, last)).iter().sum::<usize>()
         }
         Struct(_) => array.as_struct().columns().iter().map(array_bytes).sum(),
-        // a number, or what is rare: at most what its buffers have
+        // numbers; for rare types the size of the buffers, which is an upper bound
         _ => match array.data_type().primitive_width() {
             Some(width) => width * rows,
             None => array.get_array_memory_size(),

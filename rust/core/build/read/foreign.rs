@@ -1,8 +1,8 @@
 //! Formats that are not read, by their first bytes, and what the user can do.
 
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorCode, Result};
 
-/// First bytes that cannot begin a text, and what they begin. What to do follows.
+/// The first bytes of binary formats that are not read, with the name of the format and what to do.
 const BINARY: &[(&[u8], &str)] = &[
     (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "an old Excel workbook (.xls): save the sheet as CSV"),
     (b"7z\xbc\xaf\x27\x1c", "a 7z archive: unpack it (7z x -so FILE | urlset build -)"),
@@ -30,7 +30,7 @@ const BINARY: &[(&[u8], &str)] = &[
     (b"\x7fELF", "a program: urlset reads tables"),
 ];
 
-/// What a file is that is not read, and what to do; `head` are its first bytes, unpacked.
+/// The name of a format that is not read, and what to do; `head` are its first bytes, decompressed.
 pub fn foreign(head: &[u8]) -> Option<&'static str> {
     if let Some((_, what)) = BINARY.iter().find(|(first, _)| head.starts_with(first)) {
         return Some(what);
@@ -82,7 +82,7 @@ pub fn foreign(head: &[u8]) -> Option<&'static str> {
     None
 }
 
-/// The text after a mark and blanks.
+/// The text after a byte order mark and blanks.
 pub fn text_start(head: &[u8]) -> &[u8] {
     head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head).trim_ascii_start()
 }
@@ -105,15 +105,15 @@ pub fn table(head: &[u8]) -> Option<Table> {
     arrow.then_some(Table::Arrow)
 }
 
-/// Refuses what cannot be read as text; `head` are its first bytes, unpacked.
+/// Refuses a file that cannot be read as text; `head` are its first bytes, decompressed.
 ///
 /// # Errors
-/// `input.format`, with what it is and what to do.
+/// `input.format`, with the name of the format and what to do.
 pub fn check_text(head: &[u8]) -> Result<()> {
     let what = match table(head) {
         Some(Table::Parquet) => Some("Parquet: name no other format, or --format parquet"),
         Some(_) => Some("Arrow IPC: name no other format, or --format arrow"),
         None => foreign(head),
     };
-    what.map_or(Ok(()), |what| Err(Error::input("input.format", format!("is {what}"))))
+    what.map_or(Ok(()), |what| Err(Error::new(ErrorCode::InputFormat, format!("is {what}"))))
 }

@@ -1,4 +1,4 @@
-//! Which row groups of a Parquet file a condition leaves out, by what their directory tells.
+//! Row groups of a Parquet file that a filter leaves out, by the statistics in its directory.
 
 use arrow_schema::DataType;
 use parquet::arrow::arrow_reader::ArrowReaderMetadata;
@@ -7,8 +7,8 @@ use parquet::file::statistics::Statistics;
 
 use crate::config::Filter;
 
-/// Whether no row of the group can satisfy the condition. False where the directory does not tell,
-/// or might judge otherwise than the values themselves.
+/// Whether no row of the group can satisfy the condition. Returns false if the statistics are missing,
+/// or if they might compare differently from the values themselves.
 pub fn left_out(filter: &Filter, file: &ArrowReaderMetadata, group: &RowGroupMetaData) -> bool {
     if filter.negate || filter.value.is_empty() {
         return false;
@@ -41,7 +41,7 @@ fn outside(value: &str, data_type: &DataType, statistics: &Statistics) -> bool {
     }
     match (data_type, statistics) {
         (Utf8 | LargeUtf8 | Utf8View, Statistics::ByteArray(found)) => {
-            // a bound that was cut short is still one
+            // a truncated bound is still a bound
             beyond(
                 value.as_bytes(),
                 found.min_opt().map(|v| v.data()),
@@ -70,7 +70,7 @@ fn outside(value: &str, data_type: &DataType, statistics: &Statistics) -> bool {
     }
 }
 
-/// As the values themselves are compared; see [`super::cell::Cell::is`].
+/// Parsed as the values are compared, see [`crate::flow::cell::Cell::is`].
 fn integer(value: &str) -> Option<i64> {
     value.trim().parse().ok()
 }

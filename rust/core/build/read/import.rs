@@ -1,6 +1,6 @@
 //! Arrays of the C data interface to rows; see [`super::stream`] for what is checked.
 
-#![allow(unsafe_code)] // the import of the C data interface, and what it takes for granted
+#![allow(unsafe_code)] // the import of the C data interface, and its preconditions
 
 use arrow_array::ffi::{FFI_ArrowArray, from_ffi_and_data_type};
 use arrow_array::make_array;
@@ -8,18 +8,18 @@ use arrow_buffer::{Buffer, ScalarBuffer};
 use arrow_data::{ArrayData, layout};
 use arrow_schema::{ArrowError, DataType, Fields};
 
-use crate::build::read::arrow::Rows;
+use crate::build::read::arrow::ArrowRows;
 
-/// Rows of an array and slots before it: nothing that exists has more, and no size overflows.
-const MOST: usize = 1 << 40;
+/// Limit of the rows of an array and of its offset. No real array exceeds it, and no size overflows.
+const MAX_ROWS: usize = 1 << 40;
 
 /// Imports the batches of one stream.
 pub(crate) struct Importer {
     fields: Fields,
     /// columns, by slot
     slots: Vec<usize>,
-    /// The dictionary of each slot that was validated last. It is kept alive, so that the same
-    /// addresses are the same memory.
+    /// The last validated dictionary of each slot. It is kept alive, so that equal addresses are the
+    /// same memory.
     dictionaries: Vec<Option<ArrayData>>,
 }
 
@@ -34,10 +34,10 @@ impl Importer {
     }
 
     /// The rows of a batch, with the columns of the slots.
-    pub(crate) fn import(&mut self, array: FFI_ArrowArray) -> Result<Rows, String> {
+    pub(crate) fn import(&mut self, array: FFI_ArrowArray) -> Result<ArrowRows, String> {
         let data_type = DataType::Struct(self.fields.clone());
         check(&array, &data_type)?;
-        // SAFETY: the producer vouches for what `check` cannot see, see the head of `stream`.
+        // SAFETY: the producer guarantees what `check` cannot see, see the head of `stream`.
         let batch = unsafe { from_ffi_and_data_type(array, data_type) }.map_err(words)?;
         if batch.nulls().is_some_and(|nulls| nulls.null_count() > 0) {
             return Err("rows of it are null as a whole".into());
@@ -60,12 +60,12 @@ impl Importer {
             }
             columns.push(make_array(column));
         }
-        Ok(Rows::new(&columns, rows))
+        Ok(ArrowRows::new(&columns, rows))
     }
 }
 
-/// The same data without what may be any number and is none of anybody's business: the one offset
-/// of an empty array of text, the views of nulls.
+/// The same data without values that may be arbitrary and are never used: the one offset of an empty
+/// array of text, the views of nulls.
 fn settled(data: ArrayData) -> ArrayData {
     if data.is_empty() {
         return ArrayData::new_empty(data.data_type());
@@ -91,15 +91,15 @@ fn settled(data: ArrayData) -> ArrayData {
     unsafe { data.into_builder().child_data(children).build_unchecked() }
 }
 
-/// Whether an array can be imported as of a type: what the import itself takes for granted.
+/// Checks the preconditions of the import of an array as a type.
 fn check(array: &FFI_ArrowArray, data_type: &DataType) -> Result<(), String> {
-    // negative numbers are great ones here
+    // as usize a negative number is very large
     let (length, offset) = (array.len(), array.offset());
-    if length > MOST || offset > MOST {
+    if length > MAX_ROWS || offset > MAX_ROWS {
         return Err(format!("an array has {} rows from {}", length as i64, offset as i64));
     }
     let rows = length + offset;
-    // -1 is: not counted
+    // -1 means that nulls were not counted
     let nulls = array.null_count() as i64;
     if nulls < -1 || nulls > length as i64 {
         return Err(format!("{nulls} of {length} values are null"));
@@ -140,7 +140,7 @@ fn check(array: &FFI_ArrowArray, data_type: &DataType) -> Result<(), String> {
     children.iter().enumerate().try_for_each(|(at, child)| check(array.child(at), child))
 }
 
-/// The types below a type, but for that of a dictionary.
+/// The types of the children of a type, except the values of a dictionary.
 pub(crate) fn children(data_type: &DataType) -> Vec<&DataType> {
     match data_type {
         DataType::List(field)
@@ -156,16 +156,16 @@ pub(crate) fn children(data_type: &DataType) -> Vec<&DataType> {
     }
 }
 
-/// The first and the last offset of text: the import takes the last one for the size of the data.
+/// Checks the first and the last offset of text: the import uses the last one as the size of the data.
 fn check_offsets<T: Copy + Into<i64>>(array: &FFI_ArrowArray, rows: usize) -> Result<(), String> {
     if rows == 0 {
-        return Ok(()); // none need be there
+        return Ok(()); // an empty array needs no offsets
     }
     let offsets = array.buffer(1).cast::<T>();
     if offsets.is_null() || !offsets.is_aligned() {
         return Err("the offsets of text are not where they should be".into());
     }
-    // SAFETY: not null and aligned; so many rows have one offset more.
+    // SAFETY: not null and aligned; an array has one offset more than rows.
     let [first, last] = [0, rows].map(|at| unsafe { *offsets.add(at) }.into());
     if last < 0 || first < 0 {
         return Err(format!("text from {first} to {last}"));
@@ -173,7 +173,7 @@ fn check_offsets<T: Copy + Into<i64>>(array: &FFI_ArrowArray, rows: usize) -> Re
     Ok(())
 }
 
-/// The sizes of the `count` buffers of views.
+/// Checks the sizes of the `count` buffers of views.
 fn check_sizes(array: &FFI_ArrowArray, count: usize) -> Result<(), String> {
     let sizes = array.buffer(array.num_buffers() - 1).cast::<i64>();
     if sizes.is_null() || !sizes.is_aligned() {
@@ -261,14 +261,14 @@ mod tests {
         RecordBatch::try_new(Arc::new(Schema::new(fields)), columns).unwrap()
     }
 
-    fn imported(batch: RecordBatch) -> Result<Rows, String> {
+    fn imported(batch: RecordBatch) -> Result<ArrowRows, String> {
         let mut importer = Importer::new(batch.schema().fields().clone());
         importer.select(&(0..batch.num_columns()).collect::<Vec<_>>());
         importer.import(FFI_ArrowArray::new(&StructArray::from(batch).into()))
     }
 
     #[test]
-    fn what_is_right_is_taken_whole_and_in_slices() {
+    fn valid_batches_are_imported_whole_and_in_slices() {
         for (start, length) in [(0, 50), (0, 0), (7, 20), (49, 1), (3, 0)] {
             let rows = imported(batch(50).slice(start, length)).unwrap();
             assert_eq!((rows.start, rows.end), (0, length));
@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_that_are_null_as_a_whole_are_none() {
+    fn a_batch_with_null_rows_is_refused() {
         let batch = batch(3);
         let array = StructArray::from(batch.clone());
         let (fields, columns, _) = array.into_parts();

@@ -1,9 +1,9 @@
 //! Arrow IPC, the file format and the stream format, as a source.
 //!
-//! Any byte of such a file may be wrong. Nothing is reserved for sizes that only the file claims,
-//! every place is checked against the bytes that are there, every array is validated in full by the
-//! crate arrow-ipc (offsets, views, keys of dictionaries, UTF-8, null counts), and a panic of that
-//! crate counts as damage. pyarrow reads the same files without looking into the arrays.
+//! Any byte of such a file may be wrong. No memory is reserved for sizes that only the file claims.
+//! Every position is checked against the size of the file. The crate arrow-ipc validates every array
+//! in full (offsets, views, dictionary keys, UTF-8, null counts), and a panic of it counts as damage.
+//! pyarrow reads the same files without validating the arrays.
 
 use std::collections::{HashMap, VecDeque};
 use std::fs::File;
@@ -20,27 +20,28 @@ use arrow_ipc::reader::{read_dictionary, read_record_batch};
 use arrow_ipc::{Block, BodyCompressionMethod, Endianness, MessageHeader, MetadataVersion};
 use arrow_schema::SchemaRef;
 
-use crate::build::read::arrow::{Rows, columns};
-use crate::build::read::decode::Begun;
+use crate::build::read::arrow::{ArrowBatch, ArrowRows, columns};
+use crate::build::read::decode;
+use crate::build::read::decode::OpenFile;
 use crate::build::read::message::{MAGIC, Message, Messages, damaged, ranges};
-use crate::build::read::{Batch, Source, decode};
-use crate::error::{Error, Result, plain};
+use crate::error::{Error, ErrorCode, Result, plain};
 use crate::flow::cell::Columns;
+use crate::flow::source::Source;
 use crate::quiet::quiet;
 
-/// Bytes that one buffer may inflate to, whatever it is made from.
-const INFLATED: usize = 1 << 30;
-/// Beyond that, bytes that one compressed byte may become.
-const RATIO: usize = 1000;
+/// Limit of the bytes that any buffer may inflate to.
+const MAX_INFLATED: usize = 1 << 30;
+/// Limit of the compression ratio of larger buffers.
+const MAX_RATIO: usize = 1000;
 
 /// An Arrow IPC file or stream; `-` is standard input.
 pub struct Ipc {
     path: String,
-    begun: Option<Begun>,
+    open_file: Option<OpenFile>,
     rows: usize,
     opened: Option<Opened>,
-    /// bytes of the rows given out last
-    held: usize,
+    /// bytes of the last batch
+    batch_memory: usize,
     consumed: Arc<AtomicU64>,
 }
 
@@ -52,37 +53,39 @@ struct Opened {
     slots: Vec<usize>,
     /// record batches read
     batches: u64,
-    /// what is left of the batch at hand
-    rest: Option<Rows>,
+    /// the remaining rows of the current record batch
+    rest: Option<ArrowRows>,
 }
 
 impl Ipc {
-    /// A source that has not been opened yet, with batches of so many rows.
+    /// A source that has not been opened yet, with batches of up to `rows` rows.
     pub fn new(path: impl Into<String>, rows: usize) -> Ipc {
         Ipc {
             path: path.into(),
-            begun: None,
+            open_file: None,
             rows: rows.max(1),
             opened: None,
-            held: 0,
+            batch_memory: 0,
             consumed: Arc::default(),
         }
     }
 
-    /// The same source, of a file that is open already.
-    pub fn begun(self, begun: Begun) -> Ipc {
-        Ipc { begun: Some(begun), ..self }
+    /// Reads a file that is open already; the path is then only its name.
+    pub fn with_file(self, file: OpenFile) -> Ipc {
+        Ipc { open_file: Some(file), ..self }
     }
 }
 
 impl Source for Ipc {
+    type Batch = ArrowBatch;
+
     fn name(&self) -> &str {
         &self.path
     }
 
     fn open(&mut self) -> Result<Columns> {
-        let begun = self.begun.take();
-        let opened = guarded(|| Opened::new(&self.path, begun, &self.consumed), "its schema")
+        let open_file = self.open_file.take();
+        let opened = guarded(|| Opened::new(&self.path, open_file, &self.consumed), "its schema")
             .map_err(|e| e.in_input(&self.path))?;
         let columns = columns(&opened.schema);
         self.opened = Some(opened);
@@ -95,38 +98,38 @@ impl Source for Ipc {
         }
     }
 
-    fn next(&mut self, _spare: Vec<u8>) -> Result<Option<Batch>> {
+    fn next(&mut self, _spare: Vec<u8>) -> Result<Option<ArrowBatch>> {
         let Some(opened) = &mut self.opened else { return Ok(None) };
-        while opened.rest.as_ref().is_none_or(Rows::is_empty) {
+        while opened.rest.as_ref().is_none_or(ArrowRows::is_empty) {
             let number = format!("batch {}", opened.batches + 1);
             let batch = guarded(|| opened.batch(), &number).map_err(|e| e.in_input(&self.path))?;
             let Some(batch) = batch else { return Ok(None) };
             opened.batches += 1;
-            opened.rest = Some(Rows::new(batch.columns(), batch.num_rows()));
+            opened.rest = Some(ArrowRows::new(batch.columns(), batch.num_rows()));
             if batch.num_rows() == 0 {
-                // whoever drives is asked whether to go on
-                return Ok(Some(Batch::Skipped(0)));
+                // return, so that the reader can notice a stop
+                return Ok(Some(ArrowBatch::Filtered(0)));
             }
         }
         let rows = opened.rest.as_mut().map(|rest| rest.take(self.rows));
-        self.held = rows.as_ref().map_or(0, Rows::bytes);
-        Ok(rows.map(Batch::Arrow))
+        self.batch_memory = rows.as_ref().map_or(0, ArrowRows::bytes);
+        Ok(rows.map(ArrowBatch::Rows))
     }
 
     fn consumed(&self) -> u64 {
         self.consumed.load(Ordering::Relaxed)
     }
 
-    fn held(&self) -> usize {
-        self.held
+    fn batch_memory(&self) -> usize {
+        self.batch_memory
     }
 }
 
 impl Opened {
-    fn new(path: &str, begun: Option<Begun>, consumed: &Arc<AtomicU64>) -> Result<Opened> {
-        let (messages, schema) = match directory(path, begun.as_ref(), consumed)? {
+    fn new(path: &str, open_file: Option<OpenFile>, consumed: &Arc<AtomicU64>) -> Result<Opened> {
+        let (messages, schema) = match directory(path, open_file.as_ref(), consumed)? {
             Some(found) => found,
-            None => stream(path, begun, consumed)?,
+            None => stream(path, open_file, consumed)?,
         };
         Ok(Opened {
             messages,
@@ -174,20 +177,20 @@ impl Opened {
     }
 }
 
-/// The directory of a file that has one; nothing if it is to be read as a stream.
+/// The directory of a file; `None` if the input is read as a stream.
 fn directory(
     path: &str,
-    begun: Option<&Begun>,
+    open_file: Option<&OpenFile>,
     consumed: &Arc<AtomicU64>,
 ) -> Result<Option<(Messages, SchemaRef)>> {
     let unreadable = |e: io::Error| {
         let missing = e.kind() == io::ErrorKind::NotFound;
-        let code = if missing { "input.missing" } else { "input.unreadable" };
-        Error::input(code, plain(&e)).caused_by(e)
+        let code = if missing { ErrorCode::InputMissing } else { ErrorCode::InputUnreadable };
+        Error::new(code, plain(&e)).caused_by(e)
     };
-    let file = match begun {
-        // what was read of it is a stream's
-        Some(begun) if begun.head.is_empty() => begun.file.try_clone().map_err(unreadable)?,
+    let file = match open_file {
+        // bytes were read from it already: it is a stream
+        Some(open) if open.head.is_empty() => open.file.try_clone().map_err(unreadable)?,
         Some(_) => return Ok(None),
         None if path == "-" => return Ok(None),
         // a pipe that is opened here cannot be opened again as a stream
@@ -211,7 +214,7 @@ fn directory(
     let [a, b, c, d, magic @ ..] = tail;
     let length = u32::from_le_bytes([a, b, c, d]);
     let start = at.checked_sub(length.into()).filter(|_| magic == *MAGIC).ok_or_else(cut)?;
-    let mut footer = vec![0; length as usize]; // no more than the file has
+    let mut footer = vec![0; length as usize]; // at most the size of the file
     file.read_exact_at(&mut footer, start).map_err(unreadable)?;
     let footer = arrow_ipc::root_as_footer(&footer).map_err(|e| damaged(&e))?;
     let schema = footer.schema().ok_or_else(|| damaged(&"its directory has no schema"))?;
@@ -240,13 +243,16 @@ fn directory(
 /// A stream up to its schema.
 fn stream(
     path: &str,
-    begun: Option<Begun>,
+    open_file: Option<OpenFile>,
     consumed: &Arc<AtomicU64>,
 ) -> Result<(Messages, SchemaRef)> {
-    let (bytes, _) = decode::bytes(path, begun, consumed.clone())?;
+    let (bytes, _) = decode::bytes(path, open_file, consumed.clone())?;
     let mut messages = Messages::Streamed(bytes);
     let Some(Message { metadata, .. }) = messages.next(|_| None)? else {
-        return Err(Error::input("input.empty", "is empty; an Arrow stream has a schema at least"));
+        return Err(Error::new(
+            ErrorCode::InputEmpty,
+            "is empty; an Arrow stream has a schema at least",
+        ));
     };
     let message = arrow_ipc::root_as_message(&metadata).map_err(|e| damaged(&e))?;
     let schema = message.header_as_schema();
@@ -261,7 +267,7 @@ fn schema_of(schema: &arrow_ipc::Schema<'_>) -> Result<SchemaRef> {
     Ok(Arc::new(try_fb_to_schema(*schema).map_err(|e| damaged(&e))?))
 }
 
-/// All buffers are in the body, and what they claim to inflate to can be.
+/// Checks that all buffers are within the body, and that their inflated sizes are plausible.
 fn check_body(batch: &arrow_ipc::RecordBatch<'_>, body: &Buffer) -> Result<()> {
     let compression = batch.compression();
     if compression.is_some_and(|found| found.method() != BodyCompressionMethod::BUFFER) {
@@ -277,10 +283,10 @@ fn check_body(batch: &arrow_ipc::RecordBatch<'_>, body: &Buffer) -> Result<()> {
         if compression.is_none() {
             continue;
         }
-        let Some(&size) = bytes.first_chunk() else { continue }; // an error later, if it is wanted
+        let Some(&size) = bytes.first_chunk() else { continue }; // an error later, if the column is read
         let size = usize::try_from(i64::from_le_bytes(size)).unwrap_or(0);
-        // reserved at once by what inflates it
-        let fits = size <= INFLATED.max(bytes.len().saturating_mul(RATIO))
+        // the decompressor reserves this size at once
+        let fits = size <= MAX_INFLATED.max(bytes.len().saturating_mul(MAX_RATIO))
             && Vec::<u8>::new().try_reserve_exact(size).is_ok();
         if !fits {
             let from = bytes.len();
@@ -290,12 +296,12 @@ fn check_body(batch: &arrow_ipc::RecordBatch<'_>, body: &Buffer) -> Result<()> {
     Ok(())
 }
 
-/// Runs what reads bytes that may be anything: a panic of the library is damage, too.
+/// Runs code that reads untrusted bytes: a panic of the library counts as damage.
 fn guarded<T>(read: impl FnOnce() -> Result<T>, what: &str) -> Result<T> {
     quiet(|| catch_unwind(AssertUnwindSafe(read)))
         .unwrap_or_else(|_| Err(damaged(&"its parts contradict one another")))
         .map_err(|error| match error.code {
-            "input.damaged" | "input.truncated" => {
+            ErrorCode::InputDamaged | ErrorCode::InputTruncated => {
                 Error { message: format!("{what} cannot be read: {}", error.message), ..error }
             }
             _ => error,

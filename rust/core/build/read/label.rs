@@ -7,7 +7,7 @@ use encoding_rs::Encoding;
 pub enum Label {
     /// UTF-8.
     Utf8,
-    /// UTF-16 whose byte order a mark tells; little-endian without one.
+    /// UTF-16 with a byte order mark; little-endian without one.
     Utf16,
     /// ISO 8859-1: each byte is the code point, unlike windows-1252, which the web calls latin1.
     Latin1,
@@ -43,7 +43,7 @@ const ALIASES: &[(&str, &str)] = &[
     ("1252", "windows-1252"),
 ];
 
-/// The same name written in any way: `UTF_16_LE`, `utf-16-le` and `utf16le`.
+/// The common form of the spellings of a name: `UTF_16_LE`, `utf-16-le` and `utf16le`.
 fn bare(name: &str) -> String {
     name.chars()
         .filter(|c| !matches!(c, '-' | '_' | '.' | ' '))
@@ -52,7 +52,7 @@ fn bare(name: &str) -> String {
 }
 
 impl Label {
-    /// The encoding of this name; `None` where nobody calls one so.
+    /// The encoding of this name; `None` for an unknown name.
     pub fn of(name: &str) -> Option<Label> {
         let bare = bare(name);
         let alias = ALIASES.iter().find(|(alias, _)| *alias == bare).map(|(_, label)| *label);

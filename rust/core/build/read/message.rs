@@ -15,13 +15,13 @@ use arrow_schema::{DataType, Schema};
 
 use crate::build::read::decode;
 use crate::build::read::import::children;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorCode, Result};
 
 /// The first and the last bytes of a file with a directory.
 pub(crate) const MAGIC: &[u8; 6] = b"ARROW1";
 /// The bytes before the length of a message, except in files older than 2019.
 const CONTINUATION: [u8; 4] = [0xff; 4];
-/// Bytes of a body that are reserved before any of them was read.
+/// Limit of the bytes of a body that are reserved before any of them is read.
 const STEP: usize = 64 << 20;
 
 /// A message without its length.
@@ -30,17 +30,17 @@ pub(crate) struct Message {
     pub(crate) body: Buffer,
 }
 
-/// Where the messages after the schema come from.
+/// The source of the messages after the schema.
 pub(crate) enum Messages {
-    /// From the places that the directory at the end of a file names.
+    /// The positions in the directory at the end of a file.
     Placed { file: File, blocks: VecDeque<Block>, read: Arc<AtomicU64> },
-    /// One after the other.
+    /// A stream.
     Streamed(Box<dyn Read + Send>),
 }
 
 impl Messages {
-    /// The next message; nothing at the end. `wanted` tells what of the body of a batch is read,
-    /// where the rest can be left out.
+    /// The next message; `None` at the end. `wanted` returns the ranges of the body of a batch that
+    /// are read, if the rest can be left out.
     pub(crate) fn next(
         &mut self,
         wanted: impl Fn(&arrow_ipc::RecordBatch<'_>) -> Option<Vec<Range<usize>>>,
@@ -58,7 +58,7 @@ impl Messages {
     }
 }
 
-/// The message at a place that is in the file.
+/// The message at a position, which is within the file.
 fn placed(
     file: &File,
     block: &Block,
@@ -72,13 +72,13 @@ fn placed(
     metadata.drain(..prefix.min(metadata.len()));
     let size = size as usize;
     Vec::<u8>::new().try_reserve_exact(size).map_err(|e| damaged(&e))?;
-    // zeros of the system, whose pages take no memory before they are written to; a MutableBuffer,
-    // which is aligned to more, writes to all of them
+    // zeroed pages of the system take no memory before they are written; a MutableBuffer has a
+    // larger alignment and writes to all of them
     let mut body = vec![0; size];
     let batch = arrow_ipc::root_as_message(&metadata).ok();
     let ranges = batch.and_then(|message| wanted(&message.header_as_record_batch()?));
     let ranges = ranges.filter(|ranges| {
-        // no more is read than there is, even if the same bytes are named again and again
+        // reads no more than the file has, even if the directory names the same bytes repeatedly
         let sum = ranges.iter().fold(0, |sum: usize, range| sum.saturating_add(range.len()));
         sum <= body.len() && ranges.iter().all(|range| range.end <= body.len())
     });
@@ -95,8 +95,8 @@ fn placed(
     Ok(Message { metadata, body: Buffer::from_vec(body) })
 }
 
-/// Where in the body of a batch the columns of the slots are; nothing if that cannot be told. What
-/// is not read stays zero and costs no memory: a batch may be a whole file of many columns.
+/// The ranges of the selected columns in the body of a batch; `None` if they are unknown. Bytes that
+/// are not read stay zero and take no memory: a batch may be a whole file of many columns.
 pub(crate) fn ranges(
     batch: &arrow_ipc::RecordBatch<'_>,
     schema: &Schema,
@@ -122,7 +122,7 @@ pub(crate) fn ranges(
     (at == found.len()).then_some(ranges)
 }
 
-/// How many buffers a column of a type has.
+/// The number of buffers of a column of a type.
 fn buffers(data_type: &DataType, views: &mut impl Iterator<Item = i64>) -> Option<usize> {
     let layout = layout(data_type);
     let mut count = layout.buffers.len() + usize::from(layout.can_contain_null_mask);
@@ -141,7 +141,7 @@ fn streamed(from: &mut Box<dyn Read + Send>) -> Result<Option<Message>> {
     let mut first = [0];
     loop {
         match from.read(&mut first) {
-            Ok(0) => return Ok(None), // a stream may end without saying so
+            Ok(0) => return Ok(None), // a stream may end without a marker
             Ok(_) => break,
             Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
             Err(e) => return Err(read_error(&e)),
@@ -154,10 +154,10 @@ fn streamed(from: &mut Box<dyn Read + Send>) -> Result<Option<Message>> {
     } else if prefix == MAGIC[..4] {
         let message = "is an Arrow file, whose directory is at its end: it is read from regular, \
                        uncompressed files only; write the stream format for a pipe";
-        return Err(Error::input("input.format", message));
+        return Err(Error::new(ErrorCode::InputFormat, message));
     } else if prefix == *b"FEA1" {
         let message = "is Feather version 1; write it anew as Feather version 2 or Parquet";
-        return Err(Error::input("input.format", message));
+        return Err(Error::new(ErrorCode::InputFormat, message));
     }
     let length = i32::from_le_bytes(prefix);
     if length == 0 {
@@ -183,7 +183,7 @@ fn streamed(from: &mut Box<dyn Read + Send>) -> Result<Option<Message>> {
     }
 }
 
-/// After the end of a stream nothing may come but zeros: rows of another one would be lost.
+/// Only zeros may follow the end of a stream: the rows of another stream would be lost.
 fn nothing_more(from: &mut Box<dyn Read + Send>) -> Result<()> {
     let mut rest = [0; 4096];
     loop {
@@ -210,5 +210,5 @@ pub(crate) fn damaged(error: &dyn std::fmt::Display) -> Error {
     let text = ["Ipc error: ", "Parser error: ", "Invalid argument error: ", "Schema error: "]
         .iter()
         .fold(text, |text, prefix| text.strip_prefix(prefix).unwrap_or(text));
-    Error::input("input.damaged", text)
+    Error::new(ErrorCode::InputDamaged, text)
 }

@@ -1,4 +1,4 @@
-//! A file that several threads read at once, each at its own place.
+//! A file that several threads read at once, each at its own position.
 
 use std::fs::File;
 use std::io::{BufReader, Read};
@@ -9,7 +9,7 @@ use bytes::Bytes;
 use parquet::errors::{ParquetError, Result};
 use parquet::file::reader::{ChunkReader, Length};
 
-/// Bytes read at once for the header of a page, which has some thirty.
+/// Bytes read at once for the header of a page, which has about thirty.
 const HEADER: usize = 512;
 
 /// A file without a cursor: `File` itself has one, which its clones share.
@@ -19,14 +19,14 @@ pub struct Positioned {
     size: u64,
 }
 
-/// Reads on from a place.
-pub struct Cursor {
+/// Reads sequentially from a position.
+pub struct PositionedReader {
     file: Arc<File>,
     at: u64,
 }
 
 impl Positioned {
-    /// The file as large as it is now.
+    /// A file with its current size.
     pub fn new(file: File) -> std::io::Result<Positioned> {
         let size = file.metadata()?.len();
         Ok(Positioned { file: Arc::new(file), size })
@@ -40,14 +40,17 @@ impl Length for Positioned {
 }
 
 impl ChunkReader for Positioned {
-    type T = BufReader<Cursor>;
+    type T = BufReader<PositionedReader>;
 
     fn get_read(&self, start: u64) -> Result<Self::T> {
-        Ok(BufReader::with_capacity(HEADER, Cursor { file: self.file.clone(), at: start }))
+        Ok(BufReader::with_capacity(
+            HEADER,
+            PositionedReader { file: self.file.clone(), at: start },
+        ))
     }
 
     fn get_bytes(&self, start: u64, length: usize) -> Result<Bytes> {
-        // nothing is reserved for bytes that a damaged directory invents
+        // no memory is reserved for sizes that a damaged directory claims
         if start.checked_add(length as u64).is_none_or(|end| end > self.size) {
             let message = format!("{length} bytes at {start} are beyond the end of the file");
             return Err(ParquetError::EOF(message));
@@ -58,7 +61,7 @@ impl ChunkReader for Positioned {
     }
 }
 
-impl Read for Cursor {
+impl Read for PositionedReader {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
         let read = self.file.read_at(buffer, self.at)?;
         self.at += read as u64;

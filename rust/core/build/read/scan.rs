@@ -1,46 +1,61 @@
-//! The exact scanner of CSV: RFC 4180 quoting, and what RFC 4180 leaves open as csv-core does it.
+//! The exact scanner of CSV: RFC 4180 quoting, and csv-core's rules where RFC 4180 is silent.
 //!
-//! A row ends at LF, CR or CRLF outside quotes; empty lines are no rows; a quote inside an
-//! unquoted cell is literal. Stricter than csv-core on purpose: after a closing quote only a
-//! delimiter or the end of the line may come, and at the end of the text no quote may be open,
-//! since later rows could not be trusted.
+//! A row ends at LF, CR or CRLF outside quotes. Empty lines are no rows. A quote inside an unquoted
+//! cell is literal. The scanner is stricter than csv-core on purpose: only a delimiter or the end of
+//! the line may follow a closing quote, and no quote may be open at the end of the text, since later
+//! rows could not be trusted.
 //!
-//! It jumps from one delimiter, quote or line break to the next by bit masks that
-//! [`crate::simd::csv_masks`] makes for a whole block; nothing in between is touched.
+//! # For maintainers
+//!
+//! The scanner jumps from one structural character (delimiter, quote, line break) to the next, by the
+//! bit masks that [`crate::simd::csv_masks`] computes for a whole block. It touches no byte between
+//! them.
+//!
+//! **What must stay true.**
+//! - `plain_row` takes a row only if none of its cells has a quote, and changes nothing if it returns
+//!   `None`: `any_row` then scans the same row. Both must agree on every row without quotes.
+//! - `word`, `mask` and `at` describe one position. Whoever skips a byte that has a bit in the masks,
+//!   such as the LF of CRLF, must also call `special`.
+//! - Offsets are `u32`: a block is smaller than 4 GiB, since a row is at most 16 times `max_cell`.
+//!
+//! **Which tests fail.** `tests/rust/build/csv.rs` compares rows and cells with csv-core for valid
+//! and for random text, and `fuzz/fuzz_targets/scan.rs` does so for any bytes and any slots.
 
-/// A cell of the row at hand: where it stands in the text.
+use crate::error::{Error, ErrorCode};
+
+/// The position of a cell of the current row in the text.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Span {
-    /// First byte, after the opening quote.
+    /// The offset of the first byte, after the opening quote.
     pub start: u32,
-    /// After the last byte, at the closing quote.
+    /// The offset after the last byte, at the closing quote.
     pub end: u32,
-    /// It was quoted and holds doubled quotes.
+    /// The cell is quoted and contains doubled quotes.
     pub doubled: bool,
 }
 
 /// A scanned row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RowSpan {
-    /// Where it begins.
+    /// The offset of the first byte.
     pub start: usize,
-    /// Where it ends, line break not included.
+    /// The offset of the line break.
     pub end: usize,
-    /// How many cells it has.
+    /// The number of cells.
     pub cells: u32,
 }
 
 /// Why the rows from here on cannot be trusted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
-    /// A quote that opened at `cell` is not closed where the text ends; its row began at `row`.
+    /// A quote is not closed at the end of the text.
     Unclosed {
-        /// Where the row begins.
+        /// The offset of the row.
         row: usize,
-        /// Where the quote stands.
+        /// The offset of the quote.
         cell: usize,
     },
-    /// After a closing quote stands something else than a delimiter or the end of the line.
+    /// Something other than a delimiter or the end of the line follows a closing quote.
     AfterQuote {
         /// Index of the cell in its row.
         cell: u32,
@@ -52,42 +67,71 @@ pub enum Fault {
     },
 }
 
-/// What the scanner needs to know of a file.
+impl Fault {
+    /// The error that ends the input, without a position.
+    pub fn error(&self, max_cell: usize) -> Error {
+        let (code, message) = match self {
+        Fault::Unclosed { .. } => (
+            ErrorCode::CsvUnclosedQuote,
+            "a cell that begins with a quote here is never closed; later rows cannot be trusted"
+                .into(),
+        ),
+        Fault::AfterQuote { cell } => (
+            ErrorCode::CsvAfterQuote,
+            format!(
+                "cell {}: after its closing quote comes neither a delimiter nor the end of the line; \
+                 double the quotes inside; later rows cannot be trusted",
+                cell + 1
+            ),
+        ),
+        Fault::TooLong { cell } => (
+            ErrorCode::CsvCellTooLong,
+            format!(
+                "cell {}: longer than {max_cell} bytes; is a quote missing? (--max-cell allows more)",
+                cell + 1
+            ),
+        ),
+    };
+        Error::new(code, message)
+    }
+}
+
+/// The dialect and the columns of a file.
 #[derive(Debug, Clone, Default)]
-pub struct Format {
+pub struct CsvFormat {
     /// The delimiter.
     pub delimiter: u8,
-    /// Bytes of one cell at most.
+    /// Limit of the bytes of a cell.
     pub max_cell: usize,
     /// For each column its slot, or [`NO_SLOT`]; columns after the last count as [`NO_SLOT`].
     pub slots: Vec<u32>,
-    /// A URL a line: neither header nor delimiters nor quotes.
+    /// A list of URLs, one on each line: no header, delimiters and quotes.
     pub lines: bool,
     /// The encoding that the user named.
     pub encoding: Option<String>,
 }
 
-/// A column that nobody asked for.
+/// A column that is not read.
 pub const NO_SLOT: u32 = u32::MAX;
 
 /// Scans a text that begins at the start of a row.
 pub struct Scanner<'a> {
     text: &'a [u8],
     masks: &'a [u64],
-    format: &'a Format,
-    /// the word of `masks` at hand, and what is left of it
+    format: &'a CsvFormat,
+    /// the index of the current word of `masks`, and its remaining bits
     word: usize,
     mask: u64,
     at: usize,
     /// the column of each slot
     columns: Vec<u32>,
-    /// where the cells of a row end
+    /// the ends of the cells of a row
     ends: Vec<u32>,
 }
 
 impl<'a> Scanner<'a> {
-    /// A scanner over `text`, with the masks that `csv_masks` made of it.
-    pub fn new(text: &'a [u8], masks: &'a [u64], format: &'a Format) -> Scanner<'a> {
+    /// A scanner over `text`, with its masks from `csv_masks`.
+    pub fn new(text: &'a [u8], masks: &'a [u64], format: &'a CsvFormat) -> Scanner<'a> {
         let mask = masks.first().copied().unwrap_or(0);
         let mut columns = Vec::new();
         for (column, &slot) in format.slots.iter().enumerate().filter(|(_, slot)| **slot != NO_SLOT)
@@ -100,12 +144,12 @@ impl<'a> Scanner<'a> {
         Scanner { text, masks, format, word: 0, mask, at: 0, columns, ends }
     }
 
-    /// Where the next row begins: all before it has been given out.
+    /// The offset of the next row.
     pub fn position(&self) -> usize {
         self.at
     }
 
-    /// The next delimiter, quote or line break.
+    /// The offset of the next delimiter, quote or line break.
     #[inline(always)]
     fn special(&mut self) -> Option<usize> {
         while self.mask == 0 {
@@ -117,8 +161,9 @@ impl<'a> Scanner<'a> {
         Some(place)
     }
 
-    /// The next row if none of its cells holds a quote, as in most rows; else `None`, and nothing is
-    /// taken. Only the ends of the cells are noted, which takes a third of the instructions.
+    /// The next row if none of its cells has a quote, as in most rows; otherwise `None`, and the
+    /// position does not change. It stores only the ends of the cells, which takes a third of the
+    /// instructions.
     #[inline(always)]
     fn plain_row(&mut self, spans: &mut [Span]) -> Option<RowSpan> {
         let (text, delimiter, start) = (self.text, self.format.delimiter, self.at);
@@ -149,7 +194,7 @@ impl<'a> Scanner<'a> {
                 _ => return None,
             }
         };
-        // an empty line is no row; whether one cell is too long is not looked at here
+        // an empty line is no row; a row that is too long may have a cell that is too long
         if end == start || end - start > self.format.max_cell {
             return None;
         }
@@ -166,7 +211,7 @@ impl<'a> Scanner<'a> {
         Some(RowSpan { start, end, cells: cells as u32 })
     }
 
-    /// The next row, its cells written to `spans` by slot (a slot that the row lacks is left).
+    /// The next row. Its cells are written to `spans` by slot; a slot that the row lacks is unchanged.
     #[inline]
     pub fn next_row(&mut self, spans: &mut [Span]) -> Option<Result<RowSpan, Fault>> {
         if let Some(row) = self.plain_row(spans) {

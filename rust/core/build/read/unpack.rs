@@ -1,14 +1,14 @@
-//! Packed files by their first bytes: gzip, zstd, bzip2 and xz.
+//! Decompression of gzip, zstd, bzip2 and xz, which are detected by their first bytes.
 
 use std::io::{self, BufReader, Cursor, Read};
 
-/// Bytes that the window of an xz file may take: what `xz -9` needs is 65 MiB.
+/// Limit of the memory that an xz file may need; files of `xz -9` need 65 MiB.
 const XZ_MEMORY: u64 = 256 << 20;
 
-/// A text that can be sent to the thread that reads.
+/// A stream of bytes that can move to the reader thread.
 pub type Text = Box<dyn Read + Send>;
 
-/// Gives what `from` holds, unpacked, and whether it was packed.
+/// Returns the content of `from`, decompressed, and whether it was compressed.
 pub fn unpack(mut from: Text) -> io::Result<(Text, bool)> {
     let (head, n) = peek::<6>(&mut from)?;
     let packed = Cursor::new(head).take(n as u64).chain(from);

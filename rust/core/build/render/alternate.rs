@@ -1,47 +1,45 @@
-//! The same page in other languages (PROTOCOL section 2, *hreflang*).
+//! Alternates of a `<url>`: the same page in other languages (docs/protocol.md, *hreflang*).
 
 use std::mem::take;
 use std::ops::Range;
 
-use crate::build::render::block::{Bad, Rejected, bad, shown};
+use crate::build::render::invalid::{Invalid, Rejected, handle, shown};
 use crate::build::render::plan::{Alternates, Plan};
-use crate::build::render::row::Rules;
+use crate::build::render::rules::Rules;
 use crate::flow::cell::Cell;
 use crate::flow::chunk::Chunk;
 use crate::flow::json::Json;
 use crate::flow::row::Row;
 use crate::flow::value::{Value, is_json};
 use crate::sitemap::characters::trim;
-use crate::sitemap::hreflang;
-
-/// Alternates of a page at most; there are fewer pairs of language and country in use.
-pub(crate) const MOST: usize = 1_000;
+use crate::sitemap::extension::alternate::LIMIT;
+use crate::sitemap::hreflang::{self, Policy};
 
 /// The names of the fields of a struct that is an alternate.
 const CODE: [&str; 5] = ["hreflang", "lang", "language", "locale", "code"];
 const HREF: [&str; 4] = ["href", "url", "loc", "link"];
 
-/// Collects the alternates of a row; the buffers serve all rows of a renderer.
+/// Collects the alternates of a row. The buffers are reused for all rows of a renderer.
 #[derive(Default)]
 pub(crate) struct Links {
     list: Vec<Link>,
-    /// the codes and the addresses, escaped
+    /// the codes and the URLs, escaped
     text: Vec<u8>,
     cell: Vec<u8>,
     encoded: Vec<u8>,
 }
 
-/// One alternate, by places in [`Links::text`].
+/// One alternate, as ranges of [`Links::text`].
 struct Link {
     code: Range<usize>,
     href: Range<usize>,
-    /// Its address may also be the loc of an entry.
+    /// Its URL may also be the loc of an entry.
     own: bool,
 }
 
 impl Links {
-    /// Collects the alternates of a row whose loc stands at `loc` in the chunk, and appends the
-    /// elements; false if there are none.
+    /// Appends the alternates of a row; `loc` is the range of its loc in the chunk. Returns false if
+    /// there are none.
     pub fn write(
         &mut self,
         rules: &Rules,
@@ -81,18 +79,20 @@ impl Links {
         chunk: &mut Chunk,
     ) -> Result<(), Rejected> {
         for (code, slot) in &from.columns {
-            let at = At { rules, plan, rows: from.rows, slot: *slot };
+            let at = Context { rules, plan, rows: from.rows, slot: *slot };
             self.one(&at, code, row.value(*slot, cell), chunk)?;
         }
         for &slot in &from.whole {
-            let at = At { rules, plan, rows: from.rows, slot };
+            let at = Context { rules, plan, rows: from.rows, slot };
             let value = row.value(slot, cell);
             match value.cell() {
                 None => self.whole(&at, value, chunk)?,
                 Some(Cell::Null) => {}
                 Some(Cell::Text(text)) if is_json(text) => match Json::parse(text) {
                     Some(json) => self.whole(&at, Value::Json(&json), chunk)?,
-                    None => at.bad(INVALID, "begins like JSON and is none", text, chunk)?,
+                    None => {
+                        at.bad(INVALID, "begins like JSON but is not valid JSON", text, chunk)?
+                    }
                 },
                 Some(Cell::Text(text)) if trim(text).is_empty() => {}
                 Some(_) => at.bad(INVALID, NO_MAP, &shown(value), chunk)?,
@@ -101,8 +101,13 @@ impl Links {
         Ok(())
     }
 
-    /// A map of codes to addresses, or a list of structs with both.
-    fn whole(&mut self, at: &At<'_>, value: Value<'_>, chunk: &mut Chunk) -> Result<(), Rejected> {
+    /// A map of codes to URLs, or a list of structs with both.
+    fn whole(
+        &mut self,
+        at: &Context<'_>,
+        value: Value<'_>,
+        chunk: &mut Chunk,
+    ) -> Result<(), Rejected> {
         let mut result = Ok(());
         let is_map = value.fields(|code, href| {
             if result.is_ok() {
@@ -137,7 +142,7 @@ impl Links {
 
     fn checked(
         &mut self,
-        at: &At<'_>,
+        at: &Context<'_>,
         code: Cell<'_>,
         href: Value<'_>,
         chunk: &mut Chunk,
@@ -146,7 +151,7 @@ impl Links {
             Cell::Text(text) => trim(text),
             _ => b"",
         };
-        match hreflang::check(code) {
+        match hreflang::check(code, Policy::Write) {
             Ok(()) => self.one(at, code, href, chunk),
             Err(message) => at.bad("alternate.code", &message, code, chunk),
         }
@@ -156,7 +161,7 @@ impl Links {
     #[inline]
     fn one(
         &mut self,
-        at: &At<'_>,
+        at: &Context<'_>,
         code: &[u8],
         href: Value<'_>,
         chunk: &mut Chunk,
@@ -164,7 +169,7 @@ impl Links {
         let raw = match href.cell() {
             Some(Cell::Text(text)) => trim(text),
             Some(Cell::Null) => b"",
-            _ => return at.bad(INVALID, "is no URL", &shown(href), chunk),
+            _ => return at.bad(INVALID, "is not a URL", &shown(href), chunk),
         };
         if raw.is_empty() {
             let message = "one of the languages has no URL; fill it in";
@@ -173,8 +178,8 @@ impl Links {
         if self.find(code).is_some() {
             return at.bad("alternate.duplicate", "one language has two URLs", code, chunk);
         }
-        if self.list.len() == MOST {
-            chunk.note("alternate.over_1000");
+        if self.list.len() == LIMIT.count as usize {
+            chunk.note(LIMIT.note);
             return Ok(());
         }
         let start = self.text.len();
@@ -197,8 +202,8 @@ impl Links {
         self.list.iter().find(|link| self.text[link.code.clone()].eq_ignore_ascii_case(code))
     }
 
-    /// Every page must be in its own list: the loc is added under `--lang`, or it is counted that
-    /// it is missing.
+    /// Adds the page to its own list, under the code of `--lang`. Without that code, counts pages
+    /// that are missing in their list.
     fn add_self(&mut self, from: &Alternates, loc: Range<usize>, chunk: &mut Chunk) {
         let loc = &chunk.bytes[loc];
         if self.list.iter().any(|link| self.text[link.href.clone()] == *loc) {
@@ -217,7 +222,7 @@ impl Links {
         }
     }
 
-    /// The address of one language is also that of all others.
+    /// Adds the URL of one language as that of all other languages.
     fn add_default(&mut self, code: &[u8]) {
         if self.find(X_DEFAULT).is_some() {
             return;
@@ -229,13 +234,13 @@ impl Links {
         self.list.push(Link { code, href, own: false });
     }
 
-    /// The addresses of the last row that are to be entries of their own besides its loc, each
-    /// once, escaped. What is not allowed as a loc (another host) is counted.
+    /// The URLs of the last row that become entries besides its loc, each once, escaped. URLs that
+    /// are not allowed as a loc (of another host) are counted.
     pub fn others(&self, loc: &[u8], chunk: &mut Chunk) -> Vec<&[u8]> {
         let mut others: Vec<&[u8]> = Vec::new();
         for (place, link) in self.list.iter().enumerate() {
             let href = &self.text[link.href.clone()];
-            // two languages may have one address
+            // two languages may share a URL
             let seen = |other: &Link| self.text[other.href.clone()] == *href;
             if href == loc || self.list[..place].iter().any(seen) {
                 continue;
@@ -255,7 +260,7 @@ const INVALID: &str = "alternate.invalid";
 const NO_MAP: &str =
     "is neither a map of languages to URLs nor a list of structs with lang and url";
 
-/// Appends a link; code and address are escaped.
+/// Appends a link. The code and the URL are escaped.
 pub(crate) fn write_link(code: &[u8], href: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(b"<xhtml:link rel=\"alternate\" hreflang=\"");
     out.extend_from_slice(code);
@@ -264,15 +269,15 @@ pub(crate) fn write_link(code: &[u8], href: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(b"\"/>");
 }
 
-/// Where an alternate comes from.
-struct At<'a> {
+/// The column of an alternate.
+struct Context<'a> {
     rules: &'a Rules,
     plan: &'a Plan,
     rows: bool,
     slot: usize,
 }
 
-impl At<'_> {
+impl Context<'_> {
     #[cold]
     fn bad(
         &self,
@@ -281,7 +286,7 @@ impl At<'_> {
         value: &[u8],
         chunk: &mut Chunk,
     ) -> Result<(), Rejected> {
-        let what = Bad { code, message, slot: Some(self.slot), value };
-        bad(self.rules, self.plan, &what, chunk)
+        let what = Invalid { code, message, slot: Some(self.slot), value };
+        handle(self.rules, self.plan, &what, chunk)
     }
 }

@@ -1,133 +1,149 @@
-//! What the extensions of a `<url>` share (PROTOCOL section 2): the policy for bad entries.
+//! Extensions whose values are mapped field by field: their blocks, written by their descriptors.
 
-use crate::build::render::plan::{From, Mapped, Plan};
-use crate::build::render::row::Rules;
-use crate::build::render::text::{escape_text, is_empty, plain};
+use std::borrow::Cow;
+
+use crate::build::render::invalid::{Invalid, Rejected, handle, json_of, shown};
+use crate::build::render::plan::{Mapped, Plan, ValueSource};
+use crate::build::render::rules::Rules;
+use crate::build::render::text::{escape_attribute, escape_text, is_empty, plain};
+use crate::config::OldPolicy;
 use crate::flow::cell::Cell;
-use crate::flow::chunk::{Chunk, MAX_REJECT_VALUE, Reject};
-use crate::flow::json::Json;
+use crate::flow::chunk::Chunk;
 use crate::flow::row::Row;
-use crate::flow::value::{Value, is_json};
+use crate::flow::value::Value;
+use crate::sitemap::characters::trim;
 use crate::sitemap::date::Lastmod;
+use crate::sitemap::element::{Limit, MaxAge};
+use crate::sitemap::extension;
+use crate::sitemap::extension::descriptor::{Extension, Mapping};
+use crate::sitemap::extension::record::{
+    FieldAttribute, MAX_FIELDS, Node, NodeContent, Record, record,
+};
+use crate::sitemap::url;
+use crate::sitemap::value::{UrlRule, ValueKind};
 
-/// The end of a row that is rejected.
-pub(crate) type Rejected = Box<Reject>;
+/// Seconds from the first to the last second of a day.
+const REST_OF_DAY: i64 = 86_399;
+const NULL: Value<'static> = Value::Cell(Cell::Null);
 
-/// What is wrong with an entry.
-pub(crate) struct Bad<'a> {
-    /// Such as `image.invalid`.
-    pub code: &'static str,
-    /// What is wrong and what to do.
-    pub message: &'a str,
-    /// The column, by slot.
-    pub slot: Option<usize>,
-    /// The entry.
-    pub value: &'a [u8],
+/// The outcome of the blocks of a row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Written {
+    /// There is none.
+    Nothing,
+    /// At least one was written.
+    Block,
+    /// The row is left out, since its block is too old. It is counted under this code.
+    TooOld(&'static str),
 }
 
-/// Leaves the entry out and counts it, or rejects the row, as the policy says.
-#[cold]
-pub(crate) fn bad(
-    rules: &Rules,
-    plan: &Plan,
-    bad: &Bad<'_>,
-    chunk: &mut Chunk,
-) -> Result<(), Rejected> {
-    if rules.omit {
-        chunk.note(bad.code);
-        return Ok(());
-    }
-    Err(Box::new(Reject {
-        row: 0,
-        column: bad.slot.map(|slot| plan.names[slot].clone()),
-        code: bad.code,
-        message: bad.message.to_owned(),
-        value: bad.value[..bad.value.len().min(MAX_REJECT_VALUE)].to_vec(),
-    }))
+/// The blocks of a row so far.
+struct BlocksOfRow {
+    seen: bool,
+    written: Written,
 }
 
-/// A value as a reject shows it.
-pub(crate) fn shown(value: Value<'_>) -> Vec<u8> {
-    let mut text = Vec::new();
-    match value.cell() {
-        Some(Cell::Null) => text.extend_from_slice(b"null"),
-        Some(cell) => cell.write(&mut text),
-        None => text.extend_from_slice(b"(a value with parts)"),
-    }
-    text
-}
-
-/// What a cell holds, where that is JSON.
-pub(crate) fn json_of(value: Value<'_>) -> Option<Json<'_>> {
-    match value.cell() {
-        Some(Cell::Text(text)) if is_json(text) => Json::parse(text),
-        _ => None,
-    }
-}
-
-/// What writes the blocks of an extension that is mapped tag by tag.
-pub(crate) struct Blocks {
-    /// `video` or `news`.
-    pub name: &'static str,
-    /// The tags as codes: `video.title`.
-    pub tags: &'static [&'static str],
-    /// a buffer a tag, for cells that had to be unescaped
-    cells: Vec<Vec<u8>>,
-    pub scratch: Vec<u8>,
-    pub encoded: Vec<u8>,
-}
-
-/// Where the values of a block come from, and where it goes.
-pub(crate) struct At<'a> {
+/// What a value needs besides itself.
+pub(crate) struct Context<'a> {
     pub rules: &'a Rules,
     pub plan: &'a Plan,
-    /// For each tag its value.
-    pub values: &'a [Value<'a>],
-    /// For each tag its column, by slot.
-    pub slots: &'a [Option<usize>],
     /// The loc of the row, escaped.
     pub loc: &'a [u8],
 }
 
+/// The values of a record, by the places of its fields, and the columns that they come from.
+struct Values<'a> {
+    record: &'static Record,
+    values: &'a [Value<'a>; MAX_FIELDS],
+    columns: Columns<'a>,
+}
+
+/// The columns of values, by slot.
+#[derive(Clone, Copy)]
+enum Columns<'a> {
+    /// One for each field.
+    Each(&'a [Option<ValueSource>]),
+    /// The same for all.
+    One(Option<usize>),
+}
+
+impl Columns<'_> {
+    fn slot(&self, field: usize) -> Option<usize> {
+        match self {
+            Columns::One(slot) => *slot,
+            Columns::Each(sources) => sources.get(field)?.as_ref()?.slot(),
+        }
+    }
+}
+
+/// How far a record is complete.
+#[derive(Default)]
+struct Progress {
+    incomplete: bool,
+    /// The first required field without a value.
+    missing: Option<usize>,
+    /// One of [`Record::one_of`] was written.
+    has_one: bool,
+    /// Its date is too old.
+    old: Option<MaxAge>,
+}
+
+/// Writes the blocks of an extension; the buffers serve all rows.
+pub(crate) struct Blocks {
+    place: usize,
+    extension: &'static Extension,
+    record: &'static Record,
+    /// a buffer for each field, for cells that have to be unescaped
+    cells: Vec<Vec<u8>>,
+    text: Vec<u8>,
+    encoded: Vec<u8>,
+}
+
+type Fault = Cow<'static, str>;
+
 impl Blocks {
-    pub fn new(name: &'static str, tags: &'static [&'static str]) -> Blocks {
-        let cells = tags.iter().map(|_| Vec::new()).collect();
-        Blocks { name, tags, cells, scratch: Vec::new(), encoded: Vec::new() }
+    /// For an extension, by its place in [`extension::ALL`].
+    pub fn new(place: usize) -> Blocks {
+        let record = record(place);
+        Blocks {
+            place,
+            extension: extension::ALL[place],
+            record,
+            cells: record.fields.iter().map(|_| Vec::new()).collect(),
+            text: Vec::new(),
+            encoded: Vec::new(),
+        }
     }
 
-    /// Calls `each` with the values of each block of a row: none, where all columns are empty.
-    #[allow(clippy::too_many_arguments)] // the parts of `At`, before it can be made
-    pub fn of_row(
+    /// Appends the blocks of a row: none if all its columns are empty.
+    pub fn write(
         &mut self,
-        rules: &Rules,
-        plan: &Plan,
-        from: &Mapped,
+        context: &Context<'_>,
+        mapped: &Mapped,
         row: &impl Row,
-        loc: &[u8],
         chunk: &mut Chunk,
-        mut each: impl FnMut(&mut Blocks, &At<'_>, &mut Chunk) -> Result<(), Rejected>,
-    ) -> Result<(), Rejected> {
+    ) -> Result<Written, Rejected> {
         let mut cells = std::mem::take(&mut self.cells);
-        let result = match from {
-            Mapped::Tags(tags) => {
-                let mut said = false;
-                let slots: Vec<Option<usize>> = (tags.iter())
-                    .map(|from| if let Some(From::Slot(slot)) = from { Some(*slot) } else { None })
-                    .collect();
-                let values: Vec<Value<'_>> = (tags.iter().zip(&mut cells))
-                    .map(|(from, cell)| match from {
-                        None => Value::Cell(Cell::Null),
-                        Some(From::Constant(text)) => Value::Cell(Cell::Text(text)),
-                        Some(From::Slot(slot)) => {
-                            let value = row.value(*slot, cell);
-                            said |= !is_empty(value);
-                            value
+        let mut blocks_of_row = BlocksOfRow { seen: false, written: Written::Nothing };
+        let result = match mapped {
+            Mapped::Fields(sources) => {
+                let mut values = [NULL; MAX_FIELDS];
+                let (mut has_column, mut has_value) = (false, false);
+                for ((source, cell), value) in sources.iter().zip(&mut cells).zip(&mut values) {
+                    match source {
+                        None => {}
+                        Some(ValueSource::Constant(text)) => *value = Value::Cell(Cell::Text(text)),
+                        Some(ValueSource::Slot(slot)) => {
+                            *value = row.value(*slot, cell);
+                            has_column = true;
+                            has_value |= !is_empty(*value);
                         }
-                    })
-                    .collect();
-                let at = At { rules, plan, values: &values, slots: &slots, loc };
-                if said || slots.iter().all(Option::is_none) {
-                    each(self, &at, chunk)
+                    }
+                }
+                let columns = Columns::Each(sources);
+                let values = Values { record: self.record, values: &values, columns };
+                if has_value || !has_column {
+                    self.block(context, &values, &mut blocks_of_row, chunk)
                 } else {
                     Ok(())
                 }
@@ -135,55 +151,92 @@ impl Blocks {
             Mapped::Whole(slot) => {
                 let value = match cells.first_mut() {
                     Some(cell) => row.value(*slot, cell),
-                    None => Value::Cell(Cell::Null),
+                    None => NULL,
                 };
-                self.of_column(rules, plan, *slot, value, loc, chunk, &mut each)
+                let code = match self.extension.mapping {
+                    Mapping::Fields(code) => code,
+                    Mapping::Own => self.extension.name,
+                };
+                let structs = Structs { record: self.record, slot: Some(*slot), code };
+                self.structs(context, &structs, value, chunk, &mut |blocks, values, chunk| {
+                    blocks.block(context, values, &mut blocks_of_row, chunk)
+                })
             }
         };
         self.cells = cells;
-        result
+        result.map(|()| blocks_of_row.written)
     }
 
-    #[allow(clippy::too_many_arguments)] // the parts of `At`, before it can be made
-    fn of_column(
+    /// Appends a block of the row.
+    fn block(
         &mut self,
-        rules: &Rules,
-        plan: &Plan,
-        slot: usize,
-        value: Value<'_>,
-        loc: &[u8],
+        context: &Context<'_>,
+        values: &Values<'_>,
+        of_row: &mut BlocksOfRow,
         chunk: &mut Chunk,
-        each: &mut impl FnMut(&mut Blocks, &At<'_>, &mut Chunk) -> Result<(), Rejected>,
+    ) -> Result<(), Rejected> {
+        let start = chunk.bytes.len();
+        if std::mem::replace(&mut of_row.seen, true)
+            && let Some(Limit { count: 1, note, .. }) = self.extension.per_url
+        {
+            let message = "a page has one; this is another";
+            let slot = values.columns.slot(0);
+            let what = Invalid { code: note, message, slot, value: b"" };
+            return handle(context.rules, context.plan, &what, chunk);
+        }
+        let mut progress = Progress::default();
+        if !self.record(context, values, &mut progress, chunk)? {
+            return Ok(());
+        }
+        of_row.written = match (progress.old, context.rules.old_policy[self.place]) {
+            (Some(max_age), OldPolicy::Omit) => {
+                chunk.bytes.truncate(start);
+                chunk.note(max_age.omitted);
+                return Ok(());
+            }
+            (Some(max_age), OldPolicy::Drop) => Written::TooOld(max_age.dropped),
+            _ => Written::Block,
+        };
+        Ok(())
+    }
+
+    /// Calls `each` with the values of a struct, or of each struct in a list.
+    fn structs(
+        &mut self,
+        context: &Context<'_>,
+        Structs { record, slot, code }: &Structs,
+        value: Value<'_>,
+        chunk: &mut Chunk,
+        each: &mut dyn FnMut(&mut Blocks, &Values<'_>, &mut Chunk) -> Result<(), Rejected>,
     ) -> Result<(), Rejected> {
         if is_empty(value) {
             return Ok(());
         }
         let json = json_of(value);
         let value = json.as_ref().map_or(value, Value::Json);
-        let slots = vec![Some(slot); self.tags.len()];
         let mut result = Ok(());
         let mut one = |item: Value<'_>| {
             if result.is_err() {
                 return true;
             }
-            let mut values = vec![Value::Cell(Cell::Null); self.tags.len()];
+            let mut values = [NULL; MAX_FIELDS];
             let is_struct = item.fields(|name, value| {
                 let Cell::Text(name) = name else { return };
-                let named = |code: &&str| &code.as_bytes()[self.name.len() + 1..] == name;
-                if let Some(place) = self.tags.iter().position(named) {
+                let mut fields = record.mapped();
+                if let Some(place) = fields.position(|field| field.name.as_bytes() == name) {
                     values[place] = value;
                 }
             });
             if is_struct {
-                let at = At { rules, plan, values: &values, slots: &slots, loc };
-                result = each(self, &at, chunk);
+                let columns = Columns::One(*slot);
+                result = each(self, &Values { record, values: &values, columns }, chunk);
             }
             is_struct
         };
         let mut wrong = None;
         let is_struct = one(value);
         let is_list = value.items(|item| {
-            // a struct of nothing is what a list with gaps has
+            // a struct without values is what a list with gaps has
             if !is_empty(item) && !one(item) {
                 wrong.get_or_insert_with(|| shown(item));
             }
@@ -193,89 +246,391 @@ impl Blocks {
             wrong = Some(shown(value));
         }
         let Some(value) = wrong else { return Ok(()) };
-        let code = if self.name == "video" { "video.invalid" } else { "news.invalid" };
-        let message = "is neither a struct nor a list of structs with these tags";
-        bad(rules, plan, &Bad { code, message, slot: Some(slot), value: &value }, chunk)
+        let message = "is neither a struct nor a list of structs with these fields";
+        handle(
+            context.rules,
+            context.plan,
+            &Invalid { code, message, slot: *slot, value: &value },
+            chunk,
+        )
     }
 
-    /// Appends a tag with its value, by a function that appends the value or says what is wrong
-    /// with it; then nothing is appended and the policy decides. False if nothing was written.
-    pub fn tag(
+    /// Appends a record. Returns false, and appends nothing, if a required value is missing or
+    /// invalid.
+    fn record(
         &mut self,
-        at: &At<'_>,
-        tag: usize,
-        attribute: &[u8],
+        context: &Context<'_>,
+        values: &Values<'_>,
+        progress: &mut Progress,
         chunk: &mut Chunk,
-        write: impl FnOnce(&mut Blocks, Value<'_>, &mut Chunk) -> Result<(), &'static str>,
     ) -> Result<bool, Rejected> {
-        let value = at.values[tag];
-        if is_empty(value) {
-            return Ok(false);
-        }
+        let record = values.record;
         let start = chunk.bytes.len();
-        let name = &self.tags[tag][self.name.len() + 1..];
-        for part in [b"<", self.name.as_bytes(), b":", name.as_bytes(), attribute, b">"] {
-            chunk.bytes.extend_from_slice(part);
+        chunk.bytes.extend_from_slice(record.open.as_bytes());
+        self.own_parts(context, values, progress, chunk)?;
+        if !progress.incomplete {
+            self.nodes(context, values, &record.nodes, progress, chunk)?;
         }
-        match write(self, value, chunk) {
-            Ok(()) => {
-                for part in [b"</", self.name.as_bytes(), b":", name.as_bytes(), b">"] {
-                    chunk.bytes.extend_from_slice(part);
-                }
-                Ok(true)
-            }
-            Err(message) => {
-                chunk.bytes.truncate(start);
-                self.wrong(at, tag, message, chunk)?;
-                Ok(false)
-            }
+        if !progress.incomplete {
+            chunk.bytes.extend_from_slice(record.close.as_bytes());
+            return Ok(true);
         }
+        chunk.bytes.truncate(start);
+        if let Some(missing) = progress.missing {
+            self.invalid(context, values, missing, "is missing, but required", chunk)?;
+        }
+        Ok(false)
     }
 
-    /// What is wrong with the value of a tag, by the policy.
-    pub fn wrong(
-        &self,
-        at: &At<'_>,
-        tag: usize,
-        message: &str,
+    /// The attributes and the text of the element of a record.
+    fn own_parts(
+        &mut self,
+        context: &Context<'_>,
+        values: &Values<'_>,
+        progress: &mut Progress,
         chunk: &mut Chunk,
     ) -> Result<(), Rejected> {
-        let value = shown(at.values[tag]);
-        let what = Bad { code: self.tags[tag], message, slot: at.slots[tag], value: &value };
-        bad(at.rules, at.plan, &what, chunk)
-    }
-
-    /// Appends the value as text of at most so many characters.
-    pub fn text(
-        &mut self,
-        at: &At<'_>,
-        value: Value<'_>,
-        most: usize,
-        chunk: &mut Chunk,
-    ) -> Result<(), &'static str> {
-        let (chars, dropped) = plain(value, &mut self.scratch).ok_or("is no text")?;
-        if dropped && !at.rules.omit {
-            return Err("has characters that XML does not allow; remove them");
+        let record = values.record;
+        for attribute in &record.attributes {
+            let value = values.values[attribute.field];
+            if is_empty(value) {
+                if attribute.attribute.required {
+                    progress.incomplete = true;
+                    progress.missing.get_or_insert(attribute.field);
+                }
+            } else if let Err(wrong) = self.attribute(context, attribute, value, chunk) {
+                self.invalid(context, values, attribute.field, &wrong, chunk)?;
+                progress.incomplete |= attribute.attribute.required;
+            }
         }
-        if dropped {
-            chunk.note("text.illegal");
+        chunk.bytes.push(b'>');
+        let Some(field) = record.text else { return Ok(()) };
+        let Some(kind) = record.fields[field].shape.kind() else { return Ok(()) };
+        let value = values.values[field];
+        if is_empty(value) {
+            progress.incomplete = true;
+            progress.missing.get_or_insert(field);
+        } else if let Err(wrong) = self.text(context, kind, value, chunk) {
+            self.invalid(context, values, field, &wrong, chunk)?;
+            progress.incomplete = true;
         }
-        if chars == 0 {
-            return Err("has only characters that XML does not allow");
-        }
-        if chars > most {
-            return Err("has too many characters; shorten it");
-        }
-        escape_text(&self.scratch, &mut chunk.bytes);
         Ok(())
     }
 
-    /// Appends a date or an instant.
-    pub fn date(at: &At<'_>, value: Value<'_>, chunk: &mut Chunk) -> Result<Lastmod, &'static str> {
-        const WRONG: &str = "is no date (2026-11-20, or with a time)";
-        let cell = value.cell().ok_or(WRONG)?;
-        let date = at.rules.lastmod(&cell).ok_or(WRONG)?;
-        date.write(&mut chunk.bytes);
-        Ok(date)
+    /// The elements in a record. Ends at the first required value that is missing or invalid, unless
+    /// the extension reports all.
+    fn nodes(
+        &mut self,
+        context: &Context<'_>,
+        values: &Values<'_>,
+        nodes: &'static [Node],
+        progress: &mut Progress,
+        chunk: &mut Chunk,
+    ) -> Result<(), Rejected> {
+        for node in nodes {
+            let (field, written) = match &node.content {
+                NodeContent::Group(nodes) => {
+                    let start = chunk.bytes.len();
+                    chunk.bytes.extend_from_slice(node.open.as_bytes());
+                    chunk.bytes.push(b'>');
+                    let inside = chunk.bytes.len();
+                    self.nodes(context, values, nodes, progress, chunk)?;
+                    if chunk.bytes.len() == inside {
+                        chunk.bytes.truncate(start);
+                    } else {
+                        chunk.bytes.extend_from_slice(node.close.as_bytes());
+                    }
+                    if progress.incomplete && !self.extension.report_all {
+                        return Ok(());
+                    }
+                    continue;
+                }
+                NodeContent::Records(field) => {
+                    (*field, self.records(context, values, *field, chunk)?)
+                }
+                NodeContent::Text { field, .. } => {
+                    let one_of = &values.record.one_of;
+                    if one_of.first() == Some(field)
+                        && one_of.iter().all(|&field| is_empty(values.values[field]))
+                    {
+                        let names = one_of.iter().map(|&field| values.record.fields[field].name);
+                        let names: Vec<_> = names.collect();
+                        let wrong = format!("is missing; one of {} is required", names.join(", "));
+                        progress.incomplete = true;
+                        return self.invalid(context, values, *field, &wrong, chunk);
+                    }
+                    (*field, self.element(context, values, node, progress, chunk)?)
+                }
+            };
+            let one_of = &values.record.one_of;
+            progress.has_one |= written && one_of.contains(&field);
+            let lacks_one = one_of.last() == Some(&field) && !progress.has_one;
+            if lacks_one || (!written && node.element.occurs.0 > 0) {
+                progress.incomplete = true;
+                if !lacks_one && is_empty(values.values[field]) {
+                    progress.missing.get_or_insert(field);
+                }
+                if !self.extension.report_all {
+                    return Ok(());
+                }
+            }
+        }
+        Ok(())
     }
+
+    /// Appends the records of a field; false if there is none.
+    fn records(
+        &mut self,
+        context: &Context<'_>,
+        values: &Values<'_>,
+        field: usize,
+        chunk: &mut Chunk,
+    ) -> Result<bool, Rejected> {
+        let start = chunk.bytes.len();
+        let (value, field) = (values.values[field], &values.record.fields[field]);
+        let Some(record) = field.shape.record() else { return Ok(false) };
+        let slot = values.columns.slot(0);
+        let structs = Structs { record, slot, code: &field.code };
+        self.structs(context, &structs, value, chunk, &mut |blocks, values, chunk| {
+            blocks.record(context, values, &mut Progress::default(), chunk).map(drop)
+        })?;
+        Ok(chunk.bytes.len() > start)
+    }
+
+    /// Appends an element with text for each value; false if there is none.
+    fn element(
+        &mut self,
+        context: &Context<'_>,
+        values: &Values<'_>,
+        node: &'static Node,
+        progress: &mut Progress,
+        chunk: &mut Chunk,
+    ) -> Result<bool, Rejected> {
+        let NodeContent::Text { field, kind, .. } = &node.content else { return Ok(false) };
+        let value = values.values[*field];
+        if is_empty(value) {
+            return Ok(false);
+        }
+        if node.element.occurs.1 != 1 {
+            return self.list(context, values, node, chunk);
+        }
+        let written = self.one(context, values, node, value, chunk)?;
+        if let Some(max_age) = node.element.max_age
+            && written
+            && *kind == ValueKind::Date
+            && let Some(date) = value.cell().and_then(|cell| context.rules.lastmod(&cell))
+        {
+            // a date without a time may be that of the last second of its day
+            let rest = if matches!(date, Lastmod::Date(_)) { REST_OF_DAY } else { 0 };
+            let old = date.instant() + rest < context.rules.now - max_age.build_seconds;
+            progress.old = old.then_some(max_age);
+        }
+        Ok(written)
+    }
+
+    /// Appends an element for each value of a list, up to the limit.
+    fn list(
+        &mut self,
+        context: &Context<'_>,
+        values: &Values<'_>,
+        node: &'static Node,
+        chunk: &mut Chunk,
+    ) -> Result<bool, Rejected> {
+        let NodeContent::Text { field, .. } = &node.content else { return Ok(false) };
+        let value = values.values[*field];
+        let json = json_of(value);
+        let value = json.as_ref().map_or(value, Value::Json);
+        let mut written = 0;
+        let mut result = Ok(());
+        let mut one = |item: Value<'_>| {
+            if result.is_err() || is_empty(item) {
+                return;
+            }
+            if let Some(limit) = node.element.limit
+                && written == limit.count
+            {
+                chunk.note(limit.note);
+                return;
+            }
+            let done = self.one(context, values, node, item, chunk);
+            result = done.map(|done| written += u32::from(done));
+        };
+        if !value.items(&mut one) {
+            one(value);
+        }
+        result.map(|()| written > 0)
+    }
+
+    /// Appends an element with a value. Returns false, and appends nothing, if the value is invalid.
+    fn one(
+        &mut self,
+        context: &Context<'_>,
+        values: &Values<'_>,
+        node: &'static Node,
+        value: Value<'_>,
+        chunk: &mut Chunk,
+    ) -> Result<bool, Rejected> {
+        let NodeContent::Text { field, kind, attributes } = &node.content else { return Ok(false) };
+        let start = chunk.bytes.len();
+        chunk.bytes.extend_from_slice(node.open.as_bytes());
+        let mut fault = None;
+        for attribute in attributes {
+            let value = values.values[attribute.field];
+            let FieldAttribute { attribute: about, field } = attribute;
+            if about.required {
+                if self.attribute(context, attribute, value, chunk).is_err() {
+                    fault = Some(Cow::from(format!("needs a valid {}", about.name)));
+                }
+            } else if !is_empty(value)
+                && let Err(wrong) = self.attribute(context, attribute, value, chunk)
+            {
+                self.invalid(context, values, *field, &wrong, chunk)?;
+            }
+        }
+        if fault.is_none() {
+            chunk.bytes.push(b'>');
+            fault = self.text(context, *kind, value, chunk).err();
+        }
+        let Some(wrong) = fault else {
+            chunk.bytes.extend_from_slice(node.close.as_bytes());
+            return Ok(true);
+        };
+        chunk.bytes.truncate(start);
+        let code = &values.record.fields[*field].code;
+        let (slot, value) = (values.columns.slot(*field), shown(value));
+        let what = Invalid { code, message: &wrong, slot, value: &value };
+        handle(context.rules, context.plan, &what, chunk)?;
+        Ok(false)
+    }
+
+    /// Appends an attribute; nothing if its value is invalid.
+    fn attribute(
+        &mut self,
+        context: &Context<'_>,
+        FieldAttribute { attribute, .. }: &FieldAttribute,
+        value: Value<'_>,
+        chunk: &mut Chunk,
+    ) -> Result<(), Fault> {
+        match attribute.kind {
+            ValueKind::Url(_) => {
+                let Some(Cell::Text(text)) = value.cell() else {
+                    return Err("is not a URL".into());
+                };
+                let encoded = context.rules.any.encode(trim(text), &mut self.encoded);
+                encoded.map_err(|fault| fault.message())?;
+                if let ValueKind::Url(UrlRule::SiteOfThePage(_)) = attribute.kind
+                    && !url::same_domain(&self.encoded, context.loc)
+                {
+                    return Err("is not a URL on the domain of the page".into());
+                }
+            }
+            kind => self.canonical(context, kind, value, chunk)?,
+        }
+        for part in [b" ", attribute.name.as_bytes(), b"=\""] {
+            chunk.bytes.extend_from_slice(part);
+        }
+        escape_attribute(&self.encoded, &mut chunk.bytes);
+        chunk.bytes.push(b'"');
+        Ok(())
+    }
+
+    /// Appends the text of an element.
+    fn text(
+        &mut self,
+        context: &Context<'_>,
+        kind: ValueKind,
+        value: Value<'_>,
+        chunk: &mut Chunk,
+    ) -> Result<(), Fault> {
+        let ValueKind::Url(rule) = kind else {
+            self.canonical(context, kind, value, chunk)?;
+            escape_text(&self.encoded, &mut chunk.bytes);
+            return Ok(());
+        };
+        let Some(Cell::Text(text)) = value.cell() else { return Err("is not a URL".into()) };
+        let start = chunk.bytes.len();
+        let info = (context.rules.any.write(text, &mut self.encoded, &mut chunk.bytes))
+            .map_err(|fault| fault.message())?;
+        info.of_other().notes().for_each(|code| chunk.note(code));
+        if matches!(rule, UrlRule::NotThePage(_)) && chunk.bytes[start..] == *context.loc {
+            return Err("is the page itself; write the address of what the page shows".into());
+        }
+        Ok(())
+    }
+
+    /// Leaves the canonical form of a value in `self.encoded`.
+    fn canonical(
+        &mut self,
+        context: &Context<'_>,
+        kind: ValueKind,
+        value: Value<'_>,
+        chunk: &mut Chunk,
+    ) -> Result<(), Fault> {
+        self.encoded.clear();
+        match kind {
+            ValueKind::Date => {
+                const WRONG: &str = "is not a date (2026-11-20, or with a time)";
+                let date =
+                    value.cell().and_then(|cell| context.rules.lastmod(&cell)).ok_or(WRONG)?;
+                date.write(&mut self.encoded);
+                return Ok(());
+            }
+            ValueKind::Text(_) => {
+                let dropped = plain(value, &mut self.text).ok_or("is not text")?;
+                if dropped && !context.rules.omit {
+                    return Err("has characters that XML does not allow; remove them".into());
+                }
+                if dropped {
+                    chunk.note("text.illegal");
+                }
+                if self.text.is_empty() {
+                    return Err("has only characters that XML does not allow".into());
+                }
+            }
+            _ if kind.joins_lists() => self.join(value).ok_or("is not text")?,
+            _ => drop(plain(value, &mut self.text).ok_or("is not text")?),
+        }
+        Ok(kind.write(&self.text, &mut self.encoded)?)
+    }
+
+    /// Leaves a text, or the texts of a list with spaces between them, in `self.text`.
+    fn join(&mut self, value: Value<'_>) -> Option<()> {
+        let text = &mut self.text;
+        text.clear();
+        let mut all_text = true;
+        let is_list = value.items(|item| {
+            all_text &= matches!(item.cell(), Some(Cell::Text(_)));
+            if let Some(cell) = item.cell() {
+                cell.write(text);
+                text.push(b' ');
+            }
+        });
+        if !is_list {
+            value.cell()?.write(text);
+        }
+        all_text.then_some(())
+    }
+
+    /// Reports an invalid value of a field.
+    fn invalid(
+        &self,
+        context: &Context<'_>,
+        values: &Values<'_>,
+        field: usize,
+        message: &str,
+        chunk: &mut Chunk,
+    ) -> Result<(), Rejected> {
+        let code = &values.record.fields[field].code;
+        let (slot, value) = (values.columns.slot(field), shown(values.values[field]));
+        let what = Invalid { code, message, slot, value: &value };
+        handle(context.rules, context.plan, &what, chunk)
+    }
+}
+
+/// A column of structs.
+struct Structs {
+    record: &'static Record,
+    slot: Option<usize>,
+    /// The code of a value that is neither a struct nor a list of structs.
+    code: &'static str,
 }

@@ -1,4 +1,4 @@
-//! A row that becomes several URLs: its own, and those of its alternates.
+//! Rows that become several URLs: their own, and those of their alternates.
 
 use std::mem::take;
 
@@ -12,8 +12,8 @@ use crate::sitemap::namespaces;
 use crate::sitemap::url::host_of;
 
 impl Renderer<'_> {
-    /// Makes entries of the alternates of the row whose element begins at `start`, and whose entry
-    /// is the last: the same element with another loc.
+    /// Makes entries of the alternates of the last row: its element, which begins at `start`, with
+    /// another loc.
     pub(crate) fn expand(&mut self, start: usize, element: &Element, chunk: &mut Chunk) {
         let Some(&entry) = chunk.entries.last() else { return };
         let loc = chunk.bytes[element.loc.clone()].to_vec();
@@ -22,10 +22,10 @@ impl Renderer<'_> {
         let open = element.loc.start - start;
         let split = chunk.split_of(chunk.entries.len() - 1).to_vec();
         let mut together = u64::from(entry.len);
-        // they are lent to `others`, while the chunk is handed on
+        // `others` borrows the links while the chunk is passed on
         let links = take(&mut self.links);
         for href in links.others(&loc, chunk) {
-            // all of them are the square of what the row holds
+            // together they are the square of the size of the row
             if !self.hand_on(chunk) {
                 break;
             }
@@ -49,7 +49,7 @@ impl Renderer<'_> {
             match self.plan.split {
                 None => {}
                 Some(Split::Host) => chunk.push_split(&host_of(href).to_ascii_lowercase()),
-                // of the row that it was made from
+                // the value of the original row
                 Some(Split::Slot(_)) => chunk.push_split(&split),
             }
             chunk.expanded += 1;

@@ -1,20 +1,18 @@
-//! What a row says in other namespaces than that of the sitemap, in the order of the schemas.
+//! The extensions of a row, in the order of their descriptors.
 
-use crate::build::render::block::{Bad, Rejected, bad};
-use crate::build::render::news;
-use crate::build::render::news::News;
-use crate::build::render::plan::From;
+use crate::build::render::block::{Context, Written};
+use crate::build::render::invalid::{Invalid, Rejected, handle};
+use crate::build::render::plan::Group;
 use crate::build::render::row::{Element, Renderer, cell};
-use crate::build::render::video;
 use crate::flow::chunk::Chunk;
 use crate::flow::member::Member;
 use crate::flow::row::Row;
 use crate::sitemap::characters::trim;
-use crate::sitemap::hreflang;
+use crate::sitemap::hreflang::{self, Policy};
 use crate::sitemap::namespaces;
 
 impl Renderer<'_> {
-    /// Appends what the row says in other namespaces.
+    /// Appends the extensions of a row whose element begins at `start`.
     pub(crate) fn extend(
         &mut self,
         row: &impl Row,
@@ -27,30 +25,28 @@ impl Renderer<'_> {
             element.namespaces |= namespaces::IMAGE;
         }
         if let Some(from) = &plan.alternates {
-            match &from.family {
-                Some((key, language)) => {
+            match &from.group {
+                Some(Group { key, language }) => {
                     let code = cell(language, row, value);
                     let mut written = Vec::new();
                     code.write(&mut written);
                     let code = trim(&written);
-                    let checked = hreflang::check(code);
+                    let checked = hreflang::check(code, Policy::Write);
                     let key = row.cell(*key, value);
                     let mut text = Vec::new();
                     key.write(&mut text);
                     let mut member = Member::default();
                     if !trim(&text).is_empty() {
-                        // a member without a code stands with its family, but has no part in it
+                        // a row without a valid code is adjacent to its group, but not part of it
                         let mut known = code;
                         if let Err(message) = &checked {
-                            let slot = match language {
-                                From::Slot(slot) => Some(*slot),
-                                From::Constant(_) => None,
-                            };
-                            let what = Bad { code: "alternate.code", message, slot, value: code };
-                            bad(rules, plan, &what, chunk)?;
+                            let slot = language.slot();
+                            let what =
+                                Invalid { code: "alternate.code", message, slot, value: code };
+                            handle(rules, plan, &what, chunk)?;
                             known = b"";
                         }
-                        let key = rules.family_key.hash128(trim(&text)).max(1);
+                        let key = rules.group_key.hash128(trim(&text)).max(1);
                         member = Member::new(key, element.loc.len(), known).unwrap_or_default();
                     }
                     member.insertion_offset = (chunk.bytes.len() - start) as u32;
@@ -63,33 +59,17 @@ impl Renderer<'_> {
                 }
             }
         }
-        if plan.video.is_none() && plan.news.is_none() {
+        if plan.blocks.is_empty() {
             return Ok(());
         }
         let loc = chunk.bytes[element.loc.clone()].to_vec();
-        if let Some(from) = &plan.video {
-            self.video.of_row(rules, plan, from, row, &loc, chunk, |blocks, at, chunk| {
-                if video::write(blocks, at, chunk)? {
-                    element.namespaces |= namespaces::VIDEO;
-                }
-                Ok(())
-            })?;
-        }
-        if let Some(from) = &plan.news {
-            let mut seen = false;
-            self.news.of_row(rules, plan, from, row, &loc, chunk, |blocks, at, chunk| {
-                if std::mem::replace(&mut seen, true) {
-                    let message = "a page is one article: this is another";
-                    let what = Bad { code: "news.invalid", message, slot: at.slots[0], value: b"" };
-                    return bad(at.rules, at.plan, &what, chunk);
-                }
-                match news::write(blocks, at, chunk)? {
-                    News::None => {}
-                    News::Written => element.namespaces |= namespaces::NEWS,
-                    News::Old => element.old = true,
-                }
-                Ok(())
-            })?;
+        let context = Context { rules, plan, loc: &loc };
+        for (blocks, (place, mapped)) in self.blocks.iter_mut().zip(&plan.blocks) {
+            match blocks.write(&context, mapped, row, chunk)? {
+                Written::Nothing => {}
+                Written::Block => element.namespaces |= namespaces::bit(*place),
+                Written::TooOld(code) => element.dropped = Some(code),
+            }
         }
         Ok(())
     }

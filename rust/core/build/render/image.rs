@@ -1,34 +1,33 @@
-//! Images of a `<url>` (PROTOCOL section 2, *Image*).
+//! Images of a `<url>` (docs/protocol.md, *Image*).
 
 use std::collections::HashSet;
 use std::hash::{BuildHasher, RandomState};
 use std::mem::take;
 use std::ops::Range;
 
-use crate::build::render::block::{Bad, Rejected, bad, shown};
+use crate::build::render::invalid::{Invalid, Rejected, handle, shown};
 use crate::build::render::plan::Plan;
-use crate::build::render::row::Rules;
+use crate::build::render::rules::Rules;
 use crate::flow::cell::Cell;
 use crate::flow::chunk::Chunk;
 use crate::flow::json::{Json, plain_strings};
 use crate::flow::row::Row;
 use crate::flow::value::{Value, is_json};
 use crate::sitemap::characters::trim;
+use crate::sitemap::extension::image::LIMIT;
 
-/// Google's limit.
-const MOST: usize = 1_000;
-/// Up to so many a comparison with each is cheaper than a hash.
-const FEW: usize = 24;
+/// Up to this number of images, comparing each is cheaper than a hash.
+const MAX_COMPARED: usize = 24;
 
 const OPEN: &[u8] = b"<image:image><image:loc>";
 const CLOSE: &[u8] = b"</image:loc></image:image>";
 
-/// Writes the images of a row; the buffers serve all rows of a renderer.
+/// Writes the images of a row. The buffers are reused for all rows of a renderer.
 #[derive(Default)]
 pub(crate) struct Images {
-    /// where the addresses of this row stand in the chunk
+    /// the URLs of this row, as ranges of the chunk
     written: Vec<Range<usize>>,
-    /// their hashes, once there are more than a few
+    /// their hashes, above [`MAX_COMPARED`]
     known: HashSet<u64>,
     hasher: RandomState,
     items: Vec<Range<usize>>,
@@ -37,7 +36,7 @@ pub(crate) struct Images {
 }
 
 impl Images {
-    /// Appends `<image:image>` elements; false if there are none.
+    /// Appends `<image:image>` elements; returns false if there are none.
     pub fn write(
         &mut self,
         rules: &Rules,
@@ -51,7 +50,7 @@ impl Images {
             let mut cell = take(&mut self.cell);
             let mut items = take(&mut self.items);
             let value = row.value(slot, &mut cell);
-            let result = self.column(&At { rules, plan, slot }, value, &mut items, chunk);
+            let result = self.column(&Context { rules, plan, slot }, value, &mut items, chunk);
             (self.cell, self.items) = (cell, items);
             result?;
         }
@@ -60,7 +59,7 @@ impl Images {
 
     fn column(
         &mut self,
-        at: &At<'_>,
+        at: &Context<'_>,
         value: Value<'_>,
         items: &mut Vec<Range<usize>>,
         chunk: &mut Chunk,
@@ -79,7 +78,9 @@ impl Images {
             }
             return match Json::parse(text) {
                 Some(json) => self.list(at, Value::Json(&json), chunk),
-                None => at.bad("begins like a JSON list and is none; correct it", text, chunk),
+                None => {
+                    at.bad("begins like a JSON list but is not valid JSON; correct it", text, chunk)
+                }
             };
         }
         match &at.plan.image_separator {
@@ -102,7 +103,12 @@ impl Images {
         }
     }
 
-    fn list(&mut self, at: &At<'_>, value: Value<'_>, chunk: &mut Chunk) -> Result<(), Rejected> {
+    fn list(
+        &mut self,
+        at: &Context<'_>,
+        value: Value<'_>,
+        chunk: &mut Chunk,
+    ) -> Result<(), Rejected> {
         let mut result = Ok(());
         let each = |item: Value<'_>| {
             if result.is_ok() {
@@ -117,12 +123,17 @@ impl Images {
 
     /// One image.
     #[inline]
-    fn one(&mut self, at: &At<'_>, item: Value<'_>, chunk: &mut Chunk) -> Result<(), Rejected> {
+    fn one(
+        &mut self,
+        at: &Context<'_>,
+        item: Value<'_>,
+        chunk: &mut Chunk,
+    ) -> Result<(), Rejected> {
         let Some(Cell::Text(text)) = item.cell() else {
-            return at.bad("is no URL of an image", &shown(item), chunk);
+            return at.bad("is not a URL of an image", &shown(item), chunk);
         };
-        if self.written.len() == MOST {
-            chunk.note("image.over_1000");
+        if self.written.len() == LIMIT.count as usize {
+            chunk.note(LIMIT.note);
             return Ok(());
         }
         let start = chunk.bytes.len();
@@ -145,11 +156,11 @@ impl Images {
         Ok(())
     }
 
-    /// Whether an address was written before for this row.
+    /// Whether the row already has this URL.
     #[inline]
     fn is_known(&mut self, bytes: &[u8], address: &Range<usize>) -> bool {
         let new = &bytes[address.clone()];
-        if self.written.len() < FEW {
+        if self.written.len() < MAX_COMPARED {
             return self.written.iter().any(|old| bytes[old.clone()] == *new);
         }
         if self.known.is_empty() {
@@ -157,22 +168,22 @@ impl Images {
                 self.known.insert(self.hasher.hash_one(&bytes[old.clone()]));
             }
         }
-        // keyed: nobody can craft two addresses with one hash
+        // keyed: an attacker cannot find two URLs with the same hash
         !self.known.insert(self.hasher.hash_one(new))
     }
 }
 
-/// Where an entry comes from.
-struct At<'a> {
+/// The column of an image.
+struct Context<'a> {
     rules: &'a Rules,
     plan: &'a Plan,
     slot: usize,
 }
 
-impl At<'_> {
+impl Context<'_> {
     #[cold]
     fn bad(&self, message: &str, value: &[u8], chunk: &mut Chunk) -> Result<(), Rejected> {
-        let what = Bad { code: "image.invalid", message, slot: Some(self.slot), value };
-        bad(self.rules, self.plan, &what, chunk)
+        let what = Invalid { code: "image.invalid", message, slot: Some(self.slot), value };
+        handle(self.rules, self.plan, &what, chunk)
     }
 }

@@ -1,7 +1,8 @@
 //! The URL of a row: checked, percent-encoded once, compared with the site, XML-escaped.
 
-pub use crate::build::render::fault::LocFault;
-pub use crate::sitemap::url::{Folder, Site};
+pub use crate::sitemap::hosts::Hosts;
+pub use crate::sitemap::loc_fault::LocFault;
+pub use crate::sitemap::site::{Folder, Site};
 
 use crate::UNCHECKED;
 use crate::build::render::prefix::Prefix;
@@ -9,80 +10,71 @@ use crate::error::Result;
 use crate::sitemap::characters::{CLEAN, CONTROL, trim};
 use crate::sitemap::escape::escape_into;
 use crate::sitemap::host;
+use crate::sitemap::hosts::{AllowedHosts, Listed};
+use crate::sitemap::limits::{MAX_URL_CHARS, MIN_URL_CHARS};
 use crate::sitemap::placeholder;
 use crate::sitemap::url;
 use crate::sitemap::url::Authority;
 
-/// The schema's least number of characters (PROTOCOL section 1, *Schema vs prose*).
-const MIN_CHARS: usize = 12;
-/// Above it Yandex drops a URL: a warning.
+/// Yandex drops longer URLs: a warning.
 const WARN_CHARS: usize = 1024;
 
-/// An absolute http or https URL as it may be written: percent-encoded, its host in punycode.
+/// An absolute http or https URL in canonical form: percent-encoded, its host in punycode.
 ///
 /// # Errors
 /// What is wrong with it.
 pub fn absolute(url: &str) -> std::result::Result<String, LocFault> {
     let url = url.trim_ascii();
     let scheme = url.split_once("://").map(|(scheme, _)| scheme);
-    if scheme.and_then(url::is_https).is_none() {
+    if scheme.and_then(|scheme| url::is_https(scheme.as_bytes())).is_none() {
         return Err(LocFault::Scheme);
     }
-    // nothing is relative any more, so the site does not matter
+    // an absolute URL does not depend on the site
     let site = Site::parse("https://site.invalid").map_err(|_| LocFault::Host)?;
-    let rules = LocRules::new(site, Hosts::Any, false, 2_047, None).map_err(|_| LocFault::Host)?;
+    let rules =
+        LocRules::new(site, Hosts::Any, false, MAX_URL_CHARS, None).map_err(|_| LocFault::Host)?;
     let mut encoded = Vec::new();
     match rules.encode(url.as_bytes(), &mut encoded) {
-        // judged when all is written: a file's name may be yet to come
+        // not an error: the caller may append the name of a file
         Ok(_) | Err(LocFault::TooShort) => {}
         Err(fault) => return Err(fault),
     }
     String::from_utf8(encoded).map_err(|_| LocFault::NotUtf8)
 }
 
-/// Which hosts a URL may have (`--hosts`). Those of the site with its scheme and port are always fine.
-#[derive(Debug, Clone, Default)]
-pub enum Hosts {
-    /// Only scheme, host and port of the site.
-    #[default]
-    Same,
-    /// All.
-    Any,
-    /// These too: each a host (on the default port of http or https) or
-    /// `host:port`; case does not count.
-    List(Vec<String>),
-}
-
-/// What is worth a word about a URL that was written. Of one byte, since a result of it then comes in
-/// a register (measured: over the memory it takes 7 ns a row).
+/// Warnings about a URL that was written. One byte, so that a result fits into a register (measured:
+/// in memory it takes 7 ns more per row).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LocInfo(u8);
 
-/// It is longer than Yandex takes.
+/// It is longer than the limit of Yandex.
 const OVER_1024: u8 = 1;
 /// It is not under the folder of the sitemaps.
 const OUTSIDE_FOLDER: u8 = 1 << 1;
 /// It has a fragment.
 const FRAGMENT: u8 = 1 << 2;
-/// It holds a character reference of XML, such as `&amp;`.
+/// It contains a character reference of XML, such as `&amp;`.
 const ENTITY: u8 = 1 << 3;
 /// A backslash was read as a slash.
 const BACKSLASH: u8 = 1 << 4;
-/// It was a path, and the path of the site is not in it.
+/// It was a path, and the site has a path that it does not contain.
 const SITE_PATH: u8 = 1 << 5;
+/// It contains a placeholder that was not replaced, such as `{{slug}}`.
+const PLACEHOLDER: u8 = 1 << 6;
 
-/// What they are counted as.
-const NOTES: [(u8, &str); 6] = [
+/// Their codes.
+const NOTES: [(u8, &str); 7] = [
     (OVER_1024, "loc.over_1024"),
     (OUTSIDE_FOLDER, "loc.outside_folder"),
     (FRAGMENT, "loc.fragment"),
     (ENTITY, "loc.entity"),
     (BACKSLASH, "loc.backslash"),
     (SITE_PATH, "loc.site_path"),
+    (PLACEHOLDER, "loc.placeholder"),
 ];
 
 impl LocInfo {
-    /// It is longer than Yandex takes.
+    /// It is longer than the limit of Yandex.
     pub fn over_1024(self) -> bool {
         self.0 & OVER_1024 != 0
     }
@@ -92,44 +84,37 @@ impl LocInfo {
         self.0 & OUTSIDE_FOLDER != 0
     }
 
-    /// Whether there is anything to count.
+    /// Whether there is a warning.
     #[inline]
     pub fn any(self) -> bool {
         self.0 != 0
     }
 
-    /// The codes of what is to be counted of a loc.
+    /// The codes of the warnings.
     pub fn notes(self) -> impl Iterator<Item = &'static str> {
         NOTES.iter().filter(move |(bit, _)| self.0 & bit != 0).map(|(_, code)| *code)
     }
 
-    /// What of it is to be counted of the address of an image, an alternate or a video.
+    /// The warnings that also apply to the URL of an extension.
     pub fn of_other(self) -> LocInfo {
-        LocInfo(self.0 & (ENTITY | BACKSLASH | SITE_PATH))
+        LocInfo(self.0 & (ENTITY | BACKSLASH | SITE_PATH | PLACEHOLDER))
     }
 }
 
-/// All that decides about a URL.
+/// The rules for URLs.
 #[derive(Debug, Clone)]
 pub struct LocRules {
     site: Site,
     origin: Prefix,
-    hosts: Allowed,
+    hosts: AllowedHosts,
     strict: bool,
     max_chars: usize,
     folder: Option<Folder>,
     site_in_folder: bool,
     /// relative references other than absolute paths are joined to the site
     join: bool,
-    /// what is to be told of an absolute path
+    /// the warnings about an absolute path
     of_path: u8,
-}
-
-#[derive(Debug, Clone)]
-enum Allowed {
-    Same,
-    Any,
-    List(Vec<(String, Option<u16>)>),
 }
 
 impl LocRules {
@@ -145,13 +130,7 @@ impl LocRules {
         max_chars: usize,
         folder: Option<Folder>,
     ) -> Result<LocRules> {
-        let hosts = match hosts {
-            Hosts::Same => Allowed::Same,
-            Hosts::Any => Allowed::Any,
-            Hosts::List(list) => Allowed::List(
-                list.iter().map(|entry| url::host_entry(entry)).collect::<Result<_>>()?,
-            ),
-        };
+        let hosts = AllowedHosts::parse(hosts)?;
         let site_in_folder = folder
             .as_ref()
             .is_none_or(|folder| folder.same_origin(site.https(), site.host(), site.port()));
@@ -170,8 +149,8 @@ impl LocRules {
         })
     }
 
-    /// The same rules; with `join` all relative references are joined to the site as RFC 3986 has
-    /// it, not absolute paths alone (`--relative-urls`).
+    /// The same rules; with `join` all relative references are joined to the site (RFC 3986), not
+    /// only absolute paths (`--relative-urls`).
     pub fn joining(self, join: bool) -> LocRules {
         LocRules { join, ..self }
     }
@@ -206,11 +185,11 @@ impl LocRules {
         Ok(info)
     }
 
-    /// Leaves the percent-encoded, not XML-escaped URL in `scratch`. It is the
-    /// whole of the rules; [`LocRules::write`] knows a shorter way for most URLs.
+    /// Leaves the percent-encoded, not XML-escaped URL in `scratch`. This is the complete rule;
+    /// [`LocRules::write`] has a fast path for most URLs.
     ///
     /// # Errors
-    /// What is wrong with the URL; `scratch` is then of no use.
+    /// What is wrong with the URL; the content of `scratch` is then undefined.
     pub fn encode(
         &self,
         raw: &[u8],
@@ -229,7 +208,7 @@ impl LocRules {
             return Err(LocFault::Placeholder);
         }
         let (slashed, backslash) = url::slashes(text);
-        let parts = url::split(&slashed)?;
+        let parts = url::split(slashed.as_bytes())?;
         let https = match parts.scheme {
             Some(scheme) => url::is_https(scheme).ok_or(LocFault::Scheme)?,
             None if self.join || text.starts_with('/') && parts.authority.is_none() => {
@@ -241,16 +220,16 @@ impl LocRules {
         let in_folder = match parts.authority {
             Some(authority) => {
                 // the host of http://https://www.shop.example would be "https"
-                let name = authority.strip_suffix(':').unwrap_or(authority);
-                if parts.path.starts_with("//") && url::is_https(name).is_some() {
+                let name = authority.strip_suffix(b":").unwrap_or(authority);
+                if parts.path.starts_with(b"//") && url::is_https(name).is_some() {
                     return Err(LocFault::TwoSchemes);
                 }
                 let Authority { host, port, port_text } = url::authority(authority)?;
                 let port = port.unwrap_or(url::default_port(https));
                 self.allow(https, &host, port)?;
-                let scheme = parts.scheme.unwrap_or(url::scheme(https));
-                for part in [scheme, "://", &host, port_text] {
-                    scratch.extend_from_slice(part.as_bytes());
+                let scheme = parts.scheme.unwrap_or(url::scheme(https).as_bytes());
+                for part in [scheme, b"://", host.as_bytes(), port_text.as_bytes()] {
+                    scratch.extend_from_slice(part);
                 }
                 self.folder.as_ref().is_none_or(|folder| folder.same_origin(https, &host, port))
             }
@@ -261,16 +240,16 @@ impl LocRules {
             }
         };
         let path_start = scratch.len();
-        if parts.authority.is_none() && !parts.path.starts_with('/') {
+        if parts.authority.is_none() && !parts.path.starts_with(b"/") {
             // RFC 3986, section 5.2.3: merged with the path of the site.
             let base = self.site.path();
             let folder = base.rfind('/').map_or("/", |end| &base[..=end]);
             let base = if parts.path.is_empty() { base } else { folder };
             scratch.extend_from_slice(base.as_bytes());
         }
-        url::percent_into(parts.path.as_bytes(), self.strict, scratch)?;
+        url::percent_into(parts.path, self.strict, scratch)?;
         if parts.scheme.is_none() {
-            if parts.authority.is_none() && parts.path.starts_with('/') {
+            if parts.authority.is_none() && parts.path.starts_with(b"/") {
                 notes |= self.of_path;
             }
             if url::has_dots(&scratch[path_start..]) {
@@ -281,10 +260,10 @@ impl LocRules {
         for (mark, part) in [(b'?', parts.query), (b'#', parts.fragment)] {
             if let Some(part) = part {
                 scratch.push(mark);
-                url::percent_into(part.as_bytes(), self.strict, scratch)?;
+                url::percent_into(part, self.strict, scratch)?;
             }
         }
-        if scratch.len() < MIN_CHARS {
+        if scratch.len() < MIN_URL_CHARS {
             return Err(LocFault::TooShort);
         }
         if scratch.len() > self.max_chars {
@@ -296,13 +275,17 @@ impl LocRules {
         if memchr::memchr_iter(b'&', raw).any(|at| is_entity(&raw[at..])) {
             notes |= ENTITY;
         }
+        // braces are percent-encoded, so the fast path never writes such a URL
+        if raw.contains(&b'{') && placeholder::is_in_url(raw) {
+            notes |= PLACEHOLDER;
+        }
         Ok(self.info(notes, scratch.len(), in_folder, &scratch[path_start..path_end]))
     }
 
     #[inline]
     fn info(&self, notes: u8, chars: usize, same_origin: bool, path: &[u8]) -> LocInfo {
         let inside = match &self.folder {
-            Some(folder) => same_origin && folder.holds_path(path),
+            Some(folder) => same_origin && folder.contains_path(path),
             None => true,
         };
         let long = if chars > WARN_CHARS { OVER_1024 } else { 0 };
@@ -319,17 +302,13 @@ impl LocRules {
         }
         let mut listed = false;
         match &self.hosts {
-            Allowed::Any => return Ok(()),
-            Allowed::Same => {}
-            Allowed::List(list) => {
-                for (_, allowed) in list.iter().filter(|(name, _)| host.eq_ignore_ascii_case(name))
-                {
-                    if allowed.unwrap_or(url::default_port(https)) == port {
-                        return Ok(());
-                    }
-                    listed = true;
-                }
-            }
+            AllowedHosts::Any => return Ok(()),
+            AllowedHosts::Same => {}
+            AllowedHosts::List(list) => match list.find(https, host, port) {
+                Listed::Yes => return Ok(()),
+                Listed::OtherPort => listed = true,
+                Listed::No => {}
+            },
         }
         Err(match (of_site, https == site.https()) {
             (true, false) => LocFault::OtherScheme,
@@ -339,10 +318,9 @@ impl LocRules {
         })
     }
 
-    /// The short way for what most rows have: the origin of the site exactly
-    /// as it is written in canonical form (or a host without port, when other
-    /// hosts are allowed), or an absolute path; after it nothing that must be
-    /// percent-encoded. `None`, and nothing appended, for all else.
+    /// The fast path for most rows: the origin of the site in canonical form (or a host without a
+    /// port, if other hosts are allowed), or an absolute path, followed by characters that need no
+    /// percent-encoding. For all other URLs it returns `None` and appends nothing.
     #[inline]
     fn write_simple(&self, raw: &[u8], out: &mut Vec<u8>) -> Option<LocInfo> {
         let origin = self.origin.as_bytes();
@@ -358,7 +336,7 @@ impl LocRules {
         };
         // Nothing is percent-encoded here, so the length is known.
         let chars = prefix.len() + raw.len();
-        if chars < MIN_CHARS || chars > self.max_chars {
+        if chars < MIN_URL_CHARS || chars > self.max_chars {
             return None;
         }
         match CLEAN.first_not_in(&raw[path_start..]) {
@@ -381,9 +359,10 @@ impl LocRules {
         Some(self.info(notes, chars, in_folder, &raw[path_start..]))
     }
 
-    /// Where an allowed `http(s)://host` without port ends, and whether it is that of the folder.
+    /// The end of an allowed `http(s)://host` without a port, and whether it is the host of the
+    /// folder.
     fn plain_origin(&self, raw: &[u8]) -> Option<(usize, bool)> {
-        if matches!(self.hosts, Allowed::Same) {
+        if matches!(self.hosts, AllowedHosts::Same) {
             return None;
         }
         let (https, start) = match raw {
@@ -413,7 +392,7 @@ fn is_url_or_path(text: &str) -> bool {
     text.starts_with('/') || http("http:") || http("https:")
 }
 
-/// Whether a character reference of XML or HTML stands at the start, where there is a `&`.
+/// Whether the text, which begins with `&`, begins with a character reference of XML or HTML.
 fn is_entity(text: &[u8]) -> bool {
     const NAMES: [&[u8]; 6] = [b"amp;", b"lt;", b"gt;", b"quot;", b"apos;", b"nbsp;"];
     let number = |digits: &[u8], is_digit: fn(&u8) -> bool| {
@@ -435,9 +414,9 @@ fn is_plain_path(raw: &[u8]) -> bool {
         && memchr::memchr_iter(b'.', raw).all(|at| raw[at - 1] != b'/')
 }
 
-/// Appends a URL whose first byte that is not clean stands at `at`, as long as
-/// it needs no percent-encoding: `&`, `'`, `%XX` and one `#` are fine. Tells
-/// what is worth a word; `None`, with `out` half written, for all else.
+/// Appends a URL that needs no percent-encoding: `&`, `'`, `%XX` and one `#` are allowed. `at` is the
+/// position of the first byte that is not clean. Returns the warnings. For all other URLs it returns
+/// `None`, and `out` is incomplete.
 fn escape_legal(raw: &[u8], mut at: usize, out: &mut Vec<u8>) -> Option<u8> {
     let mut copied = 0;
     let mut notes = 0;

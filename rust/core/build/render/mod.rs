@@ -1,22 +1,20 @@
-//! The parts of a `<url>`: each function checks one value and appends its
-//! canonical form to a buffer of the caller. No I/O, and no allocation for
-//! the values that make up a usual catalog.
+//! Rows to `<url>` elements. Each part checks a value and appends its canonical form to the buffer of
+//! a chunk. No I/O; no allocation for the values of a usual catalog.
 
 mod alternate;
 mod block;
 mod expansion;
 mod extension;
-pub mod family;
-pub mod fault;
+pub mod hreflang_groups;
 mod image;
+mod invalid;
 pub mod loc;
-mod mapped;
-mod news;
+mod mapping;
 pub mod plan;
 mod prefix;
 pub mod row;
+pub mod rules;
 mod split;
 mod tail;
 pub mod template;
 mod text;
-mod video;

@@ -1,33 +1,45 @@
-//! Which column gives which field of a `<url>`: the mapping of a run, resolved for one input.
+//! The source of each field of a `<url>`: the mapping of a run, resolved for one input.
 
 use crate::build::render::template::Template;
-use crate::build::render::{news, video};
 use crate::config::{Config, Filter};
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorCode, Result};
 use crate::flow::cell::{ColumnKind, Columns};
 use crate::flow::outcome::Chosen;
+use crate::sitemap::extension;
+use crate::sitemap::extension::record::record;
 
-/// The names under which a field is found when no option names its column.
-const LOC: &[&str] = &["loc", "url", "link", "product_url", "canonical_url"];
-const LASTMOD: &[&str] = &["lastmod", "last_modified", "updated_at", "modified_at"];
+/// Names of columns that are used for `loc` if no option names a column; Python reads them.
+pub const LOC: &[&str] = &["loc", "url", "link", "product_url", "canonical_url"];
+/// The same for `lastmod`.
+pub const LASTMOD: &[&str] = &["lastmod", "last_modified", "updated_at", "modified_at"];
 const CHANGEFREQ: &[&str] = &["changefreq"];
 const PRIORITY: &[&str] = &["priority"];
 
-/// Where a field comes from.
+/// The source of a field.
 #[derive(Debug, Clone)]
-pub enum From {
+pub enum ValueSource {
     /// A column, by slot.
     Slot(usize),
     /// The same text for all rows.
     Constant(Vec<u8>),
 }
 
-/// Where loc comes from.
+impl ValueSource {
+    /// The column, by slot.
+    pub fn slot(&self) -> Option<usize> {
+        match self {
+            ValueSource::Slot(slot) => Some(*slot),
+            ValueSource::Constant(_) => None,
+        }
+    }
+}
+
+/// The source of loc.
 #[derive(Debug, Clone)]
-pub enum LocFrom {
+pub enum LocSource {
     /// A column, by slot.
     Slot(usize),
-    /// A template and, for each of its columns, the slot.
+    /// A template, and the slot of each of its columns.
     Template(Template, Vec<usize>),
 }
 
@@ -42,42 +54,40 @@ pub struct Condition {
     pub negate: bool,
 }
 
-/// What a renderer does with the rows of one input.
+/// The mapping of one input: which columns a renderer reads, and for which fields.
 #[derive(Debug, Clone)]
 pub struct Plan {
-    /// For each slot the column's index in the input.
+    /// The index in the input of the column of each slot.
     pub columns: Vec<usize>,
-    /// For each slot the column's name.
+    /// The name of the column of each slot.
     pub names: Vec<String>,
-    /// How many columns the input has: rows of CSV with another number are ragged.
+    /// The number of columns of the input; rows of CSV with another number are ragged.
     pub width: usize,
     /// The address.
-    pub loc: LocFrom,
+    pub loc: LocSource,
     /// The last change.
-    pub lastmod: Option<From>,
+    pub lastmod: Option<ValueSource>,
     /// The change frequency.
-    pub changefreq: Option<From>,
+    pub changefreq: Option<ValueSource>,
     /// The priority.
-    pub priority: Option<From>,
+    pub priority: Option<ValueSource>,
     /// The columns of images, by slot.
     pub images: Vec<usize>,
-    /// What stands between the images of a cell.
+    /// The separator of the images in a cell.
     pub image_separator: Option<Vec<u8>>,
-    /// What the set is split by.
+    /// The value that the set is split by.
     pub split: Option<Split>,
-    /// Any of images, alternates, video and news.
+    /// Whether any extension is mapped.
     pub extended: bool,
-    /// Where alternates come from.
+    /// The source of alternates.
     pub alternates: Option<Alternates>,
-    /// Where videos come from.
-    pub video: Option<Mapped>,
-    /// Where news come from.
-    pub news: Option<Mapped>,
-    /// Which rows to keep.
+    /// The extensions that are mapped field by field, by their places, and their sources.
+    pub blocks: Vec<(usize, Mapped)>,
+    /// The rows to keep.
     pub filters: Vec<Condition>,
 }
 
-/// What the set is split by.
+/// The value that the set is split by.
 #[derive(Debug, Clone, Copy)]
 pub enum Split {
     /// The host of loc.
@@ -86,7 +96,7 @@ pub enum Split {
     Slot(usize),
 }
 
-/// Where alternates come from.
+/// The source of alternates.
 #[derive(Debug, Clone, Default)]
 pub struct Alternates {
     /// Languages and their columns, by slot.
@@ -95,19 +105,28 @@ pub struct Alternates {
     pub whole: Vec<usize>,
     /// The language of loc.
     pub lang: Option<Vec<u8>>,
-    /// The language whose pages are for all others too.
+    /// The language whose pages also serve all other languages.
     pub x_default: Option<Vec<u8>>,
     /// Each alternate becomes an entry of its own.
     pub rows: bool,
-    /// The column of the key that the languages of a page share, by slot, and their language.
-    pub family: Option<(usize, From)>,
+    /// Rows with the same key are the languages of a page.
+    pub group: Option<Group>,
 }
 
-/// Where the tags of an extension come from.
+/// The columns of a group of languages.
+#[derive(Debug, Clone)]
+pub struct Group {
+    /// The column of the key, by slot.
+    pub key: usize,
+    /// The language of each row.
+    pub language: ValueSource,
+}
+
+/// The source of the values of an extension.
 #[derive(Debug, Clone)]
 pub enum Mapped {
-    /// For each tag by its place in the list of tags.
-    Tags(Vec<Option<From>>),
+    /// For each field of the record, by its place.
+    Fields(Vec<Option<ValueSource>>),
     /// A column of structs, or of lists of structs, by slot.
     Whole(usize),
 }
@@ -129,7 +148,7 @@ impl Plan {
             columns: Vec::new(),
             names: Vec::new(),
             width: columns.names.len(),
-            loc: LocFrom::Slot(0),
+            loc: LocSource::Slot(0),
             lastmod: None,
             changefreq: None,
             priority: None,
@@ -142,8 +161,7 @@ impl Plan {
             split: None,
             extended: false,
             alternates: None,
-            video: None,
-            news: None,
+            blocks: Vec::new(),
             filters: Vec::new(),
         };
         let mut resolver = Resolver { columns, plan, chosen: Vec::new() };
@@ -155,18 +173,20 @@ impl Plan {
             resolver.field("priority", PRIORITY, mapping.priority.as_deref())?;
         resolver.images(&mapping.image)?;
         resolver.alternates(mapping)?;
-        resolver.plan.video = resolver.mapped("video", video::TAGS, &mapping.video)?;
-        resolver.plan.news = resolver.mapped("news", news::TAGS, &mapping.news)?;
+        for (place, extension) in extension::ALL.iter().enumerate() {
+            let given = mapping.fields(extension);
+            if let Some(mapped) = resolver.mapped(extension.name, record(place), given)? {
+                resolver.plan.blocks.push((place, mapped));
+            }
+        }
         resolver.plan.split = match config.split_by.as_deref() {
             None => None,
             Some("@host") => Some(Split::Host),
             Some(column) => Some(Split::Slot(resolver.slot("split_by", column)?)),
         };
         let plan = &mut resolver.plan;
-        plan.extended = !plan.images.is_empty()
-            || plan.alternates.is_some()
-            || plan.video.is_some()
-            || plan.news.is_some();
+        plan.extended =
+            !plan.images.is_empty() || plan.alternates.is_some() || !plan.blocks.is_empty();
         for filter in &config.filters {
             resolver.filter(filter)?;
         }
@@ -174,7 +194,10 @@ impl Plan {
     }
 }
 
-/// A name as it is compared: `Product URL`, `product-url` and ` PRODUCT_URL` are `product_url`.
+/// Column names in a message.
+const MAX_LISTED: usize = 30;
+
+/// A name in the form in which names are compared: `Product URL`, `product-url` and ` PRODUCT_URL` are `product_url`.
 fn plain_name(name: &str) -> String {
     let words = name.split(|c: char| c.is_whitespace() || matches!(c, '-' | '_'));
     let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
@@ -185,33 +208,36 @@ impl Resolver<'_> {
     fn loc(&mut self, named: Option<&str>, template: Option<&str>) -> Result<()> {
         if let Some(text) = template {
             if named.is_some() {
-                return Err(Error::config("config.loc", "give loc or loc_template, not both"));
+                return Err(Error::new(ErrorCode::ConfigLoc, "give loc or loc_template, not both"));
             }
             let template = Template::parse(text)?;
             let slots = template
                 .columns()
                 .map(|name| self.slot("loc_template", name))
                 .collect::<Result<_>>()?;
-            self.plan.loc = LocFrom::Template(template, slots);
+            self.plan.loc = LocSource::Template(template, slots);
             self.choose("loc", text, false);
             return Ok(());
         }
         match self.field("loc", LOC, named)? {
-            Some(From::Slot(slot)) => self.plan.loc = LocFrom::Slot(slot),
-            Some(From::Constant(_)) => {
-                return Err(Error::config("config.loc", "loc cannot be a constant; name a column"));
+            Some(ValueSource::Slot(slot)) => self.plan.loc = LocSource::Slot(slot),
+            Some(ValueSource::Constant(_)) => {
+                return Err(Error::new(
+                    ErrorCode::ConfigLoc,
+                    "loc cannot be a constant; name a column",
+                ));
             }
             None => {
                 let first = self.columns.names.first().map(|name| name.to_ascii_lowercase());
                 if first.is_some_and(|name| name.starts_with("http") && name.contains("://")) {
-                    return Err(Error::config(
-                        "column.missing",
+                    return Err(Error::new(
+                        ErrorCode::ColumnMissing,
                         "the first row is no header but a URL; if the file is a list of URLs, one \
                          a line, say so (--format lines), else put the names of its columns first",
                     ));
                 }
-                return Err(Error::config(
-                    "column.missing",
+                return Err(Error::new(
+                    ErrorCode::ColumnMissing,
                     format!(
                         "no column is named {}; name the one with the URL (--loc COLUMN, or \
                          --loc-template 'https://…/{{slug}}'); there are: {}",
@@ -229,15 +255,15 @@ impl Resolver<'_> {
         field: &'static str,
         names: &[&str],
         named: Option<&str>,
-    ) -> Result<Option<From>> {
+    ) -> Result<Option<ValueSource>> {
         if let Some(constant) = named.and_then(|name| name.strip_prefix('=')) {
             self.choose(field, &format!("={constant}"), false);
-            return Ok(Some(From::Constant(constant.as_bytes().to_vec())));
+            return Ok(Some(ValueSource::Constant(constant.as_bytes().to_vec())));
         }
         if let Some(name) = named {
             let slot = self.slot(field, name)?;
             self.choose(field, name, false);
-            return Ok(Some(From::Slot(slot)));
+            return Ok(Some(ValueSource::Slot(slot)));
         }
         let found: Vec<&String> = (self.columns.names.iter())
             .filter(|column| names.contains(&&*plain_name(column)))
@@ -248,12 +274,12 @@ impl Resolver<'_> {
                 let name = name.clone();
                 let slot = self.slot(field, &name)?;
                 self.choose(field, &name, true);
-                Ok(Some(From::Slot(slot)))
+                Ok(Some(ValueSource::Slot(slot)))
             }
             _ => {
                 let list: Vec<String> = found.iter().map(|name| format!("{name:?}")).collect();
-                Err(Error::config(
-                    "column.ambiguous",
+                Err(Error::new(
+                    ErrorCode::ColumnAmbiguous,
                     format!(
                         "{} could each be {field}; say which (--{field} COLUMN)",
                         list.join(" and ")
@@ -270,12 +296,12 @@ impl Resolver<'_> {
         Ok(())
     }
 
-    /// The slot of a column of plain values.
+    /// The slot of a column without nested values.
     pub(crate) fn slot(&mut self, option: &str, name: &str) -> Result<usize> {
         let slot = self.any_slot(option, name)?;
         if self.columns.kinds.get(self.plan.columns[slot]) == Some(&ColumnKind::Nested) {
-            return Err(Error::config(
-                "column.type",
+            return Err(Error::new(
+                ErrorCode::ColumnType,
                 format!(
                     "--{}: column {name:?} holds lists or structs; choose one of plain values",
                     option.replace('_', "-")
@@ -285,13 +311,13 @@ impl Resolver<'_> {
         Ok(slot)
     }
 
-    /// The slot of a column; a column that two fields use has one slot.
+    /// The slot of a column. Fields with the same column share its slot.
     pub(crate) fn any_slot(&mut self, option: &str, name: &str) -> Result<usize> {
         let mut places =
             (self.columns.names.iter().enumerate()).filter(|(_, column)| *column == name);
         let Some((column, _)) = places.next() else {
-            return Err(Error::config(
-                "column.missing",
+            return Err(Error::new(
+                ErrorCode::ColumnMissing,
                 format!(
                     "--{}: there is no column {name:?}; there are: {}",
                     option.replace('_', "-"),
@@ -300,8 +326,8 @@ impl Resolver<'_> {
             ));
         };
         if places.next().is_some() {
-            return Err(Error::config(
-                "column.ambiguous",
+            return Err(Error::new(
+                ErrorCode::ColumnAmbiguous,
                 format!(
                     "--{}: {name:?} is the name of two columns; rename one",
                     option.replace('_', "-")
@@ -309,8 +335,8 @@ impl Resolver<'_> {
             ));
         }
         if matches!(self.columns.kinds.get(column), Some(ColumnKind::Other)) {
-            return Err(Error::config(
-                "column.type",
+            return Err(Error::new(
+                ErrorCode::ColumnType,
                 format!(
                     "--{}: column {name:?} holds neither text nor numbers nor times; cast it first",
                     option.replace('_', "-")
@@ -329,12 +355,13 @@ impl Resolver<'_> {
         self.chosen.push(Chosen { field, from: from.to_owned(), found });
     }
 
-    /// The columns for a message, not more than a person reads.
+    /// The columns for a message, at most [`MAX_LISTED`].
     fn listed(&self) -> String {
         let names = &self.columns.names;
-        let mut list: Vec<String> = names.iter().take(30).map(|name| format!("{name:?}")).collect();
-        if names.len() > 30 {
-            list.push(format!("and {} more", names.len() - 30));
+        let mut list: Vec<String> =
+            names.iter().take(MAX_LISTED).map(|name| format!("{name:?}")).collect();
+        if names.len() > MAX_LISTED {
+            list.push(format!("and {} more", names.len() - MAX_LISTED));
         }
         if list.is_empty() { "none".into() } else { list.join(", ") }
     }

@@ -1,4 +1,4 @@
-//! The value that a set is split by, told for each element.
+//! The value that a set is split by.
 
 use crate::build::render::plan::Split;
 use crate::build::render::row::{Element, Renderer};
@@ -8,7 +8,7 @@ use crate::sitemap::characters::trim;
 use crate::sitemap::url::host_of;
 
 impl Renderer<'_> {
-    /// Tells the value that the element is split by.
+    /// Records the value that the element is split by.
     pub(crate) fn split(
         &mut self,
         split: Split,

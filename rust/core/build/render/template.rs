@@ -1,7 +1,8 @@
-//! URLs put together from columns: `https://www.shop.example/{slug}-{id}`.
+//! URLs from templates with columns: `https://www.shop.example/{slug}-{id}`.
 
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorCode, Result};
 use crate::sitemap::characters::{CONTROL, UNRESERVED, trim};
+use crate::sitemap::url::push_percent;
 
 /// A template for loc: text and `{column}` or `{column:raw}`.
 #[derive(Debug, Clone)]
@@ -24,8 +25,8 @@ impl Template {
     /// other than `raw`, and a template without any column.
     pub fn parse(text: &str) -> Result<Template> {
         let wrong = |what: &str| {
-            let help = "write {column} or {column:raw}, and {{ and }} for braces that are meant";
-            Err(Error::config("config.template", format!("template {text:?}: {what}; {help}")))
+            let help = "write {column} or {column:raw}, and {{ and }} for literal braces";
+            Err(Error::new(ErrorCode::ConfigTemplate, format!("template {text:?}: {what}; {help}")))
         };
         let mut template = Template { pieces: Vec::new(), columns: Vec::new() };
         let mut literal = String::new();
@@ -46,7 +47,7 @@ impl Template {
                 return wrong("a { without its }");
             };
             if inside.contains('{') {
-                return wrong("a { inside of braces");
+                return wrong("a { inside braces");
             }
             let (name, raw) = match inside.rsplit_once(':') {
                 None => (inside, false),
@@ -77,20 +78,18 @@ impl Template {
         Ok(template)
     }
 
-    /// The columns that it needs, each once, in the order of their first use.
+    /// Its columns, each once, in the order of their first use.
     pub fn columns(&self) -> impl Iterator<Item = &str> {
         self.columns.iter().map(String::as_str)
     }
 
-    /// Appends the URL of a row; `value_of` gives the value of the column with
-    /// the given number in [`Template::columns`]. False, and nothing appended,
-    /// when one is missing or blank.
+    /// Appends the URL of a row; `value_of` returns the value of a column by its number in
+    /// [`Template::columns`]. Returns false and appends nothing if a value is missing or blank.
     ///
-    /// Blanks at the ends of a value do not count. A value is percent-encoded
-    /// as one path segment (RFC 3986, section 3.3): only unreserved characters
-    /// stay. A `:raw` value is left to the rules of loc. So are control
-    /// characters and bytes that are not UTF-8: those rules reject them, and
-    /// percent-encoded they would slip through.
+    /// Blanks at the ends of a value are ignored. A value is percent-encoded as one path segment (RFC
+    /// 3986, section 3.3): only unreserved characters stay. A `:raw` value is not encoded here; the
+    /// rules of loc apply to it. Neither are control characters and bytes that are not UTF-8: the rules
+    /// of loc reject them, but would accept their percent-encoding.
     pub fn write<'a>(
         &self,
         value_of: impl Fn(usize) -> Option<&'a [u8]>,
@@ -128,13 +127,6 @@ fn segment_into(value: &[u8], out: &mut Vec<u8>) {
         rest = &rest[at + 1..];
     }
     out.extend_from_slice(rest);
-}
-
-/// Appends a byte as `%XX`, in upper case (RFC 3986, section 2.1).
-#[inline]
-pub(crate) fn push_percent(byte: u8, out: &mut Vec<u8>) {
-    const HEX: &[u8; 16] = b"0123456789ABCDEF";
-    out.extend_from_slice(&[b'%', HEX[usize::from(byte >> 4)], HEX[usize::from(byte & 15)]]);
 }
 
 #[cfg(test)]
@@ -198,7 +190,7 @@ mod tests {
             "{a}}",
         ] {
             assert_eq!(
-                Template::parse(text).map_err(|error| error.code).err(),
+                Template::parse(text).map_err(|error| error.code.name()).err(),
                 Some("config.template"),
                 "{text}"
             );

@@ -1,11 +1,11 @@
-//! Values of a catalog as text in XML 1.0 (PROTOCOL section 8).
+//! Values of a catalog as text in XML 1.0.
 
 use crate::flow::cell::Cell;
 use crate::flow::value::Value;
 use crate::sitemap::characters::trim;
 use crate::sitemap::escape::{escape_into, legal_text};
 
-/// Whether a value says nothing.
+/// Whether a value is null or blank.
 pub(crate) fn is_empty(value: Value<'_>) -> bool {
     match value.cell() {
         Some(Cell::Null) => true,
@@ -14,36 +14,42 @@ pub(crate) fn is_empty(value: Value<'_>) -> bool {
     }
 }
 
-/// Leaves the value as text in `out`, without blanks at its ends and characters that are illegal
-/// in XML. Tells how many characters it has, and whether illegal ones were left out; `None` if it
-/// is no text.
-pub(crate) fn plain(value: Value<'_>, out: &mut Vec<u8>) -> Option<(usize, bool)> {
+/// Leaves the value as text in `out`, without blanks at its ends and without characters that are
+/// illegal in XML. Returns whether illegal characters were left out; `None` if the value is not text.
+pub(crate) fn plain(value: Value<'_>, out: &mut Vec<u8>) -> Option<bool> {
     out.clear();
     value.cell()?.write(out);
     let text = std::str::from_utf8(trim(out)).ok()?;
     if legal_text(text) {
-        let chars = text.chars().count();
         if text.len() < out.len() {
             *out = text.as_bytes().to_vec();
         }
-        return Some((chars, false));
+        return Some(false);
     }
     let legal = |c: &char| matches!(*c, '\t' | '\n' | '\r' | ' '..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' | '\u{10000}'..);
     let kept: String = text.chars().filter(legal).collect();
-    let kept = kept.trim_matches([' ', '\t', '\r', '\n']);
-    let chars = kept.chars().count();
-    *out = kept.as_bytes().to_vec();
-    Some((chars, true))
+    *out = kept.trim_matches([' ', '\t', '\r', '\n']).as_bytes().to_vec();
+    Some(true)
 }
 
-/// Appends text; a CR is written as a reference, or a reader would take it for a line feed.
+/// Appends text. A CR becomes a reference, since a reader would take it for a line feed.
 pub(crate) fn escape_text(text: &[u8], out: &mut Vec<u8>) {
-    let mut parts = text.split(|byte| *byte == b'\r');
-    escape_into(parts.next().unwrap_or_default(), out);
-    for part in parts {
-        out.extend_from_slice(b"&#13;");
-        escape_into(part, out);
+    escape_with_references(text, b"\r", out);
+}
+
+/// Appends the text of an attribute. A reader would take tabs and line breaks for spaces.
+pub(crate) fn escape_attribute(text: &[u8], out: &mut Vec<u8>) {
+    escape_with_references(text, b"\t\n\r", out);
+}
+
+fn escape_with_references(text: &[u8], references: &[u8], out: &mut Vec<u8>) {
+    let mut rest = text;
+    while let Some(at) = rest.iter().position(|byte| references.contains(byte)) {
+        escape_into(&rest[..at], out);
+        out.extend_from_slice(format!("&#{};", rest[at]).as_bytes());
+        rest = &rest[at + 1..];
     }
+    escape_into(rest, out);
 }
 
 #[cfg(test)]
@@ -52,21 +58,24 @@ mod tests {
 
     #[test]
     fn text() {
-        for (raw, wanted, chars, dropped) in [
-            ("", "", 0, false),
-            ("  Größe <L> & 🛒\n", "Größe <L> & 🛒", 13, false),
-            ("a\x0bb\u{fffe}c", "abc", 3, true),
-            ("\x07 a \x07", "a", 1, true),
-            ("a\r\nb", "a\r\nb", 4, false),
+        for (raw, wanted, dropped) in [
+            ("", "", false),
+            ("  Größe <L> & 🛒\n", "Größe <L> & 🛒", false),
+            ("a\x0bb\u{fffe}c", "abc", true),
+            ("\x07 a \x07", "a", true),
+            ("a\r\nb", "a\r\nb", false),
         ] {
             let mut out = Vec::new();
             let value = Value::Cell(Cell::Text(raw.as_bytes()));
-            assert_eq!(plain(value, &mut out), Some((chars, dropped)), "{raw:?}");
+            assert_eq!(plain(value, &mut out), Some(dropped), "{raw:?}");
             assert_eq!(out, wanted.as_bytes());
         }
         assert_eq!(plain(Value::Cell(Cell::Text(b"\xff")), &mut Vec::new()), None);
         let mut out = Vec::new();
         escape_text(b"a\r\r\n<", &mut out);
         assert_eq!(out, b"a&#13;&#13;\n&lt;");
+        out.clear();
+        escape_attribute(b"a\t\r\n\"", &mut out);
+        assert_eq!(out, b"a&#9;&#13;&#10;&quot;");
     }
 }

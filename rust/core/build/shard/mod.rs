@@ -13,24 +13,24 @@ use crate::config::Layout;
 use crate::flow::chunk::Chunk;
 use crate::flow::shard::{Piece, Shard};
 
-/// How the shards of a run are filled.
+/// Fills shards by a layout.
 pub enum Packing {
-    /// As full as the limits allow.
+    /// Shards are as full as the limits allow.
     Packed(packer::Packer),
-    /// Up to borders that the rows set.
-    Stable(stable::Borders),
+    /// Shards end at boundaries that the rows choose.
+    Stable(stable::StablePacker),
 }
 
 impl Packing {
-    /// Of a layout.
+    /// A packer of a layout.
     pub fn new(layout: Layout, limits: packer::Limits) -> Packing {
         match layout {
             Layout::Packed => Packing::Packed(packer::Packer::new(limits)),
-            Layout::Stable => Packing::Stable(stable::Borders::new(limits)),
+            Layout::Stable => Packing::Stable(stable::StablePacker::new(limits)),
         }
     }
 
-    /// Takes the elements of a chunk; gives each shard that became complete to `emit`.
+    /// Takes the elements of a chunk, and calls `emit` with each complete shard.
     pub fn push<E>(
         &mut self,
         chunk: &Arc<Chunk>,
@@ -38,7 +38,7 @@ impl Packing {
     ) -> Result<(), E> {
         match self {
             Packing::Packed(packer) => packer.push(chunk, emit),
-            Packing::Stable(borders) => borders.push(chunk, emit),
+            Packing::Stable(packer) => packer.push(chunk, emit),
         }
     }
 
@@ -46,15 +46,15 @@ impl Packing {
     pub fn pieces(&mut self) -> &mut Vec<Piece> {
         match self {
             Packing::Packed(packer) => packer.pieces(),
-            Packing::Stable(borders) => borders.pieces(),
+            Packing::Stable(packer) => packer.pieces(),
         }
     }
 
-    /// The last shard, if there is one.
+    /// The last shard, if elements are left.
     pub fn finish(self) -> Option<Shard> {
         match self {
             Packing::Packed(packer) => packer.finish(),
-            Packing::Stable(borders) => borders.finish(),
+            Packing::Stable(packer) => packer.finish(),
         }
     }
 }

@@ -2,35 +2,35 @@
 
 use std::collections::HashSet;
 
-/// Characters of a name at most: with the rest it stays far below the 255 bytes of file systems.
-const MOST: usize = 80;
+/// Limit of the characters of a name. With the rest it stays far below the 255 bytes of file systems.
+const MAX_NAME: usize = 80;
 
-/// Gives each value a name of its own.
+/// Assigns a unique name to each value.
 #[derive(Default)]
 pub(crate) struct Names {
-    /// in lower case: some file systems do not tell `A` from `a`
+    /// in lower case: some file systems do not distinguish `A` and `a`
     taken: HashSet<String>,
 }
 
 impl Names {
-    /// With what the names of other files of the job begin with.
+    /// Names for a job that has files whose names begin with `taken`.
     pub fn new(taken: &[String]) -> Names {
         Names { taken: taken.iter().map(|stem| stem.to_ascii_lowercase()).collect() }
     }
 
-    /// What the names of a value's files begin with, which `stem` makes of the value's name.
+    /// The first part of the names of a value's files, which `stem` derives from the name of the value.
     ///
-    /// The name is the value itself if it is safe, else its letters, digits and hyphens and 8
-    /// hexadecimal digits of its BLAKE3. It depends on the value alone, but where files of the job
-    /// would have one name, or names that differ in nothing but the case of letters: there the
-    /// value that comes second gets the digits.
+    /// The name is the value itself if it is safe. Otherwise it has the letters, digits and hyphens of
+    /// the value and 8 hexadecimal digits of its BLAKE3. It depends on the value alone, except where
+    /// two files of the job would have the same name, or names that differ only in case: then the
+    /// second value gets the digits.
     pub fn of(&mut self, value: &[u8], dots: bool, stem: impl Fn(&str) -> String) -> String {
         let safe = |byte: &u8| {
             byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_') || dots && *byte == b'.'
         };
         let text = String::from_utf8_lossy(value);
         let plain = !value.is_empty()
-            && value.len() <= MOST
+            && value.len() <= MAX_NAME
             && value.iter().all(safe)
             && value[0].is_ascii_alphanumeric()
             && !text.contains("..")
@@ -43,7 +43,7 @@ impl Names {
         } else {
             digested(value)
         };
-        // a value may look like the name of another
+        // a value may equal the name of another value
         let mut more = value.to_vec();
         loop {
             let stem = stem(&name);
@@ -55,8 +55,7 @@ impl Names {
         }
     }
 
-    /// Takes a stem, in lower case, if no file of another one may have a name that a file of this
-    /// one has.
+    /// Takes a stem, in lower case, if no file of another stem can have the name of one of its files.
     fn take(&mut self, stem: &str) -> bool {
         let owner = owner(stem);
         if self.taken.contains(stem) || owner.is_some_and(|owner| self.taken.contains(owner)) {
@@ -67,7 +66,7 @@ impl Names {
     }
 }
 
-/// The stem whose shard or further index has the name that the first index of `stem` has: `a` of
+/// The stem that has a shard or a further index with the name of the first index of `stem`: `a` for
 /// `a-00001`, `a-index-2` and `a-HASH-DIGEST`.
 fn owner(stem: &str) -> Option<&str> {
     let (before, last) = stem.rsplit_once('-')?;
@@ -79,12 +78,12 @@ fn owner(stem: &str) -> Option<&str> {
         return Some(before);
     }
     let hash = |text: &str| text.len() == 16 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
-    let (owner, border) = before.rsplit_once('-')?;
-    (hash(last) && hash(border)).then_some(owner)
+    let (owner, boundary) = before.rsplit_once('-')?;
+    (hash(last) && hash(boundary)).then_some(owner)
 }
 
-/// Names of shards end in five digits or more, those of further indexes in `index-N`: a value must
-/// not end so.
+/// Names of shards end in five digits or more, those of further indexes in `index-N`. A value must not
+/// end in these.
 fn reads_as_number(text: &str) -> bool {
     let (before, last) = text.rsplit_once('-').unwrap_or(("", text));
     let digits = last.bytes().all(|byte| byte.is_ascii_digit());
@@ -94,7 +93,7 @@ fn reads_as_number(text: &str) -> bool {
 fn digested(value: &[u8]) -> String {
     let mut name = String::new();
     for &byte in value {
-        if name.len() == MOST / 2 {
+        if name.len() == MAX_NAME / 2 {
             break;
         }
         if byte.is_ascii_alphanumeric() {
@@ -105,13 +104,14 @@ fn digested(value: &[u8]) -> String {
     }
     let digest = blake3::hash(value).to_hex();
     let stem = name.trim_end_matches('-');
-    // the letter keeps eight digits from being read as the number of a shard
+    // without the letter, eight digits could be the number of a shard
     format!("{stem}{}x{}", if stem.is_empty() { "" } else { "-" }, &digest[..8])
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::random::Random;
 
     #[test]
     fn names() {
@@ -151,7 +151,7 @@ mod tests {
             );
             assert!(!reads_as_number(&name) && !name.starts_with('-'));
         }
-        assert!(name(&"long".repeat(1_000)).len() < MOST);
+        assert!(name(&"long".repeat(1_000)).len() < MAX_NAME);
         assert_eq!(name("2024"), "2024");
         let mut hosts = Names::default();
         assert_eq!(hosts.of(b"www.shop.example", true, str::to_owned), "www.shop.example");
@@ -194,17 +194,14 @@ mod tests {
     fn no_file_has_the_name_of_another_sets() {
         let (border, digest) = (format!("{:016x}", 3), format!("{:016X}", 7));
         let parts = ["a", "B", "b", "2", "index", "00001", "x", &border, &digest];
-        let mut seed = 3_u64;
-        let mut random = |below: usize| {
-            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-            (seed >> 33) as usize % below
-        };
+        let mut random = Random::new(3);
+        let mut random = |limit: usize| random.below(limit as u64) as usize;
         for _ in 0..500 {
             let mut join = |most: usize| {
                 let count = 1 + random(most);
                 (0..count).map(|_| parts[random(parts.len())]).collect::<Vec<_>>().join("-")
             };
-            // a set that is not split, and so has no index of its own, then two that are
+            // a set that is not split and has no index of its own, then two sets that are split
             let mut taken = vec![join(3).to_lowercase()];
             let shards = files(&taken[0]).split_off(39);
             let mut all: HashSet<String> = shards.into_iter().collect();

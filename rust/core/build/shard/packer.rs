@@ -1,5 +1,14 @@
-//! Elements to shards by count and bytes. Pure: no I/O, and "fits" is answered before an element
-//! is taken.
+//! Elements to shards by count and bytes.
+//!
+//! # For maintainers
+//!
+//! **What must stay true.** The limits are exact: the check runs before an element is taken, and
+//! counts the header for the namespaces that the shard has with that element. `push_whole` takes a
+//! chunk by its totals and must pack as the loop over its elements does; it exists because the loop
+//! costs a cache miss for each entry. The module does no I/O.
+//!
+//! **Which test fails.** `whole_chunks_are_packed_as_their_elements_are` compares both ways with a
+//! plain model. In Python, `test_limits.py` builds shards at the limits of the protocol.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -9,17 +18,17 @@ use crate::flow::entry::NO_LASTMOD;
 use crate::flow::shard::{Piece, Shard};
 use crate::sitemap::namespaces;
 
-/// Articles in one sitemap at most (PROTOCOL section 2, *News*).
+/// Limit of the articles in one sitemap (Google News).
 pub const MAX_NEWS: u32 = 1_000;
 
-/// What a shard may hold.
+/// The limits of a shard.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// URLs at most.
+    /// URLs.
     pub urls: u32,
-    /// Uncompressed bytes at most, header and footer included.
+    /// Uncompressed bytes, with header and footer.
     pub bytes: u64,
-    /// A text sitemap: nothing stands around its lines.
+    /// A text sitemap, which has no header and footer.
     pub text: bool,
 }
 
@@ -36,7 +45,7 @@ pub struct Packer {
     open: Shard,
     /// bytes of the elements alone
     body: u64,
-    /// how many of them are news
+    /// the news articles among them
     news: u32,
 }
 
@@ -60,7 +69,7 @@ impl Packer {
         }
     }
 
-    /// Takes the elements of a chunk; gives each shard that became full to `emit`.
+    /// Takes the elements of a chunk, and calls `emit` with each complete shard.
     pub fn push<E>(
         &mut self,
         chunk: &Arc<Chunk>,
@@ -70,7 +79,7 @@ impl Packer {
             return Ok(());
         }
         let mut at = 0;
-        let mut from = 0; // where the run at hand begins
+        let mut from = 0; // the start of the current run of elements
         for entry in &chunk.entries {
             let len = entry.len as usize;
             let namespaces = self.open.namespaces | entry.namespaces;
@@ -95,7 +104,7 @@ impl Packer {
         Ok(())
     }
 
-    /// Takes a chunk at once, where no shard ends in it and its sum is known.
+    /// Takes a whole chunk, if no shard ends in it and its totals are known.
     fn push_whole(&mut self, chunk: &Arc<Chunk>) -> bool {
         let Some(totals) = chunk.totals else { return false };
         let urls = u64::from(self.open.urls) + chunk.entries.len() as u64;
@@ -136,97 +145,8 @@ impl Packer {
         shard
     }
 
-    /// The last shard, if there is one.
+    /// The last shard, if elements are left.
     pub fn finish(mut self) -> Option<Shard> {
         (self.open.urls > 0).then(|| self.close())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::flow::entry::Entry;
-    use crate::sitemap::date::Order;
-
-    /// What tells shards apart.
-    type Told = (u64, u32, u64, u8, Order, Vec<u8>);
-
-    fn pack(limits: Limits, chunks: &[Vec<Entry>], summed: impl Fn(usize) -> bool) -> Vec<Told> {
-        let mut shards = Vec::new();
-        let mut packer = Packer::new(limits);
-        let mut tell = |shard: Shard| {
-            let bytes = shard.pieces.iter().flat_map(|piece| piece.as_bytes().to_vec()).collect();
-            let Shard { number, urls, bytes: length, namespaces, newest, .. } = shard;
-            shards.push((number, urls, length, namespaces, newest, bytes));
-            Ok::<(), ()>(())
-        };
-        let mut fill = 0u8;
-        for (i, entries) in chunks.iter().enumerate() {
-            let mut chunk = Chunk::default();
-            chunk.entries.clone_from(entries);
-            for entry in entries {
-                fill = fill.wrapping_add(1);
-                chunk.bytes.resize(chunk.bytes.len() + entry.len as usize, fill);
-            }
-            if summed(i) {
-                chunk.sum_up();
-            }
-            packer.push(&Arc::new(chunk), &mut tell).unwrap();
-        }
-        if let Some(last) = packer.finish() {
-            tell(last).unwrap();
-        }
-        shards
-    }
-
-    #[test]
-    fn whole_chunks_are_packed_as_their_elements_are() {
-        let mut seed = 1u64;
-        let mut random = |below: u64| {
-            seed = seed
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1_442_695_040_888_963_407);
-            (seed >> 33) % below
-        };
-        for round in 0..300 {
-            let (news, urls, bytes, rows) = match round % 10 {
-                0 => (namespaces::NEWS, 5_000, 90_000, 500),
-                _ => (0, 400, 8_000, 150),
-            };
-            let limits =
-                Limits { urls: 1 + random(urls) as u32, bytes: 1_500 + random(bytes), text: false };
-            let mut chunks = vec![Vec::new(); random(12) as usize];
-            for entries in &mut chunks {
-                for row in 0..random(rows) {
-                    entries.push(Entry {
-                        len: 1 + random(40) as u32,
-                        row: row as u32,
-                        newest: random(1_000) as Order,
-                        namespaces: if random(50) == 0 { 1 << random(3) } else { news },
-                    });
-                }
-            }
-            let singly = pack(limits, &chunks, |_| false);
-            assert_eq!(pack(limits, &chunks, |_| true), singly);
-            assert_eq!(pack(limits, &chunks, |i| i % 2 == 0), singly);
-            // the same by a plain model
-            let all: Vec<Entry> = chunks.concat();
-            let (mut at, mut model) = (0, Vec::new());
-            while at < all.len() {
-                let fits = |end: usize| {
-                    let part = &all[at..end];
-                    let namespaces = part.iter().fold(0, |all, entry| all | entry.namespaces);
-                    let bytes: u64 = part.iter().map(|entry| u64::from(entry.len)).sum();
-                    let news = part.iter().filter(|entry| entry.namespaces & namespaces::NEWS != 0);
-                    part.len() <= limits.urls as usize
-                        && bytes + limits.frame(namespaces) <= limits.bytes
-                        && news.count() <= MAX_NEWS as usize
-                };
-                let end = (at + 1..=all.len()).take_while(|&end| fits(end)).last().unwrap();
-                model.push(end - at);
-                at = end;
-            }
-            assert_eq!(singly.iter().map(|shard| shard.1 as usize).collect::<Vec<_>>(), model);
-        }
     }
 }

@@ -1,5 +1,5 @@
-//! A set of shards for each value of a column: each is packed by itself, and what waits for
-//! its shard to be complete goes to the disk when there is too much of it.
+//! A set of shards for each value of a column. Each set is packed by itself. Elements of incomplete
+//! shards go to the disk when they take too much memory.
 
 use std::collections::HashMap;
 use std::mem::take;
@@ -10,18 +10,18 @@ use crate::build::shard::Packing;
 use crate::build::shard::name::Names;
 use crate::build::shard::packer::Limits;
 use crate::config::{Config, Layout};
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, ErrorCode, Result};
 use crate::flow::chunk::Chunk;
 use crate::flow::outcome::SetEntry;
 use crate::flow::shard::{Piece, Set, Shard};
 use crate::flow::spill::SpillFile;
 
-/// Bytes of elements in memory; twice as many at most with what vectors keep in reserve.
-const BUDGET: usize = 64 << 20;
+/// Limit of the bytes of elements in memory; the capacity of the vectors is up to twice as large.
+const MAX_MEMORY: usize = 64 << 20;
 /// Bytes that go to a packer at once.
-const RUN: usize = 64 << 10;
+const RUN_BYTES: usize = 64 << 10;
 
-/// Packs the elements of each value by themselves.
+/// Packs the elements of each value separately.
 pub struct Splitter {
     limits: Limits,
     layout: Layout,
@@ -31,23 +31,24 @@ pub struct Splitter {
     by_value: HashMap<Vec<u8>, usize>,
     groups: Vec<Group>,
     names: Names,
-    /// where the spill file goes, and the file once there is one
+    /// the folder of the spill file, and the file once it exists
     folder: PathBuf,
     spill: Option<SpillFile>,
-    budget: usize,
-    held: usize,
+    max_memory: usize,
+    /// bytes of elements in memory
+    memory: usize,
 }
 
 struct Group {
     set: Arc<Set>,
     packing: Packing,
-    /// what has not yet gone to the packer
+    /// the elements that have not gone to the packer yet
     run: Chunk,
     shards: usize,
 }
 
 impl Splitter {
-    /// For a configuration with `split_by`; the spill file goes to `folder`.
+    /// A splitter for a configuration with `split_by`. The spill file goes to `folder`.
     pub fn new(config: &Config, limits: Limits, column: &str, folder: PathBuf) -> Splitter {
         Splitter {
             limits,
@@ -60,8 +61,8 @@ impl Splitter {
             names: Names::new(&config.taken),
             folder,
             spill: None,
-            budget: BUDGET,
-            held: 0,
+            max_memory: MAX_MEMORY,
+            memory: 0,
         }
     }
 
@@ -83,12 +84,12 @@ impl Splitter {
             group.run.bytes.extend_from_slice(bytes);
             group.run.entries.push(*entry);
             group.run.boundaries.extend(chunk.boundaries.get(i));
-            self.held += bytes.len();
-            if group.run.bytes.len() >= RUN {
-                self.held -= group.flush(emit)?;
+            self.memory += bytes.len();
+            if group.run.bytes.len() >= RUN_BYTES {
+                self.memory -= group.flush(emit)?;
             }
         }
-        if self.held > self.budget { self.evict(emit) } else { Ok(()) }
+        if self.memory > self.max_memory { self.evict(emit) } else { Ok(()) }
     }
 
     fn open(&mut self, value: &[u8]) -> Result<usize> {
@@ -98,7 +99,7 @@ impl Splitter {
                 "split by {:?}: there are more than {} values (--max-groups); is it the right column?",
                 self.column, self.max_groups
             );
-            return Err(Error::new(Kind::Data, "split.too_many", message));
+            return Err(Error::new(ErrorCode::SplitTooMany, message));
         }
         let by_host = self.column == "@host";
         let name = &self.name;
@@ -116,7 +117,7 @@ impl Splitter {
         Ok(number)
     }
 
-    /// Writes all that is held to the spill file.
+    /// Writes all elements in memory to the spill file.
     fn evict(&mut self, emit: &mut impl FnMut(Shard) -> Result<()>) -> Result<()> {
         let spill = match &mut self.spill {
             Some(spill) => spill,
@@ -126,14 +127,15 @@ impl Splitter {
             group.flush(emit)?;
             group.run = Chunk::default();
             let pieces = group.packing.pieces();
-            // what was spilled before stands first
-            let kept = pieces.iter().take_while(|piece| matches!(piece, Piece::Spilled(_))).count();
-            let held = pieces.split_off(kept);
-            if !held.is_empty() {
-                pieces.push(Piece::Spilled(spill.write(held.iter().map(Piece::as_bytes))?));
+            // pieces that were spilled before come first
+            let spilled =
+                pieces.iter().take_while(|piece| matches!(piece, Piece::Spilled(_))).count();
+            let in_memory = pieces.split_off(spilled);
+            if !in_memory.is_empty() {
+                pieces.push(Piece::Spilled(spill.write(in_memory.iter().map(Piece::as_bytes))?));
             }
         }
-        self.held = 0;
+        self.memory = 0;
         Ok(())
     }
 
@@ -155,20 +157,20 @@ impl Splitter {
 }
 
 impl Group {
-    /// Hands the run to the packer; tells how many bytes went out with complete shards.
+    /// Passes the run to the packer, and returns the bytes that left memory with complete shards.
     fn flush(&mut self, emit: &mut impl FnMut(Shard) -> Result<()>) -> Result<usize> {
         if self.run.entries.is_empty() {
             return Ok(0);
         }
         let run = Arc::new(take(&mut self.run));
-        let mut gone = 0;
+        let mut freed = 0;
         self.packing.push(&run, &mut |mut shard: Shard| {
             self.shards += 1;
-            gone += shard.pieces.iter().map(|piece| piece.as_bytes().len()).sum::<usize>();
+            freed += shard.pieces.iter().map(|piece| piece.as_bytes().len()).sum::<usize>();
             shard.set = Some(self.set.clone());
             emit(shard)
         })?;
-        Ok(gone)
+        Ok(freed)
     }
 }
 
@@ -176,10 +178,12 @@ impl Group {
 mod tests {
     use super::*;
     use crate::flow::entry::Entry;
+    use crate::random::Random;
 
-    /// Random rows over many values against one packer a value, with a budget that forces spills.
+    /// Random rows with many values compared with one packer for each value, with limits that force
+    /// spills.
     #[test]
-    fn as_if_each_value_were_built_alone() {
+    fn each_value_is_packed_as_if_it_were_alone() {
         let limits = Limits { urls: 40, bytes: 4_096, text: false };
         let packed = r#"{"site": "https://a.example", "max_groups": 300}"#;
         let stable = r#"{"site": "https://a.example", "max_groups": 300, "layout": "stable"}"#;
@@ -189,11 +193,11 @@ mod tests {
             let folder = std::env::temp_dir().join(format!("urlset-split-{}", std::process::id()));
             std::fs::create_dir_all(&folder).unwrap();
             let mut splitter = Splitter::new(&config, limits, "c", folder.clone());
-            splitter.budget = budget;
+            splitter.max_memory = budget;
             let mut wanted: Vec<Vec<u8>> = vec![Vec::new(); 300];
             let mut got = wanted.clone();
             let mut shards = 0;
-            let mut seed = 7_u64;
+            let mut random = Random::new(7);
             let mut emit = |mut shard: Shard| {
                 shard.load()?;
                 let number = shard.set.as_ref().unwrap().number;
@@ -208,14 +212,13 @@ mod tests {
             for _ in 0..60 {
                 let mut chunk = Chunk::default();
                 for i in 0..500_u32 {
-                    seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-                    let value = (seed >> 33) as usize % 300;
-                    let element = format!("<{value}:{}>", "x".repeat((seed >> 50) as usize % 60));
+                    let value = random.below(300) as usize;
+                    let element = format!("<{value}:{}>", "x".repeat(random.below(60) as usize));
                     chunk.bytes.extend_from_slice(element.as_bytes());
                     let entry =
                         Entry { len: element.len() as u32, row: i, newest: 0, namespaces: 0 };
                     chunk.entries.push(entry);
-                    chunk.boundaries.push(seed);
+                    chunk.boundaries.push(random.below(u64::MAX));
                     chunk.push_split(value.to_string().as_bytes());
                     let place = order.iter().position(|&v| v == value).unwrap_or_else(|| {
                         order.push(value);

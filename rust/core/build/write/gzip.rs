@@ -1,18 +1,18 @@
-//! Compression of a whole shard: one member, no name, no time, so that same bytes give same bytes.
+//! Compression of a shard: one member without a name and a time, so that equal bytes have equal files.
 
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, ErrorCode, Result};
 use crate::flow::shard::Piece;
 
-/// Takes the next bytes of a file.
+/// Takes the next bytes of the compressed file.
 pub type Output<'o> = dyn FnMut(&[u8]) -> Result<()> + 'o;
 
 /// Compresses shards. Called by several threads at once.
 pub trait Encoder: Send + Sync {
-    /// Gives the gzip file of the pieces to `output`, in parts, in their order. Each piece is let
-    /// go as soon as it is compressed: its memory serves the next rows.
+    /// Compresses the pieces to one gzip file, and passes it to `output` in parts. Each piece is
+    /// dropped as soon as it is compressed: the next rows reuse its memory.
     ///
     /// # Errors
-    /// When memory or the library behind it fails, or `output` does.
+    /// Those of the library and of `output`.
     fn encode(
         &self,
         pieces: &mut dyn Iterator<Item = Piece>,
@@ -20,16 +20,16 @@ pub trait Encoder: Send + Sync {
     ) -> Result<()>;
 }
 
-/// libdeflate, where ISA-L is missing and for the best compression.
+/// libdeflate: without ISA-L, and for the best compression.
 pub struct Libdeflate {
     level: libdeflater::CompressionLvl,
 }
 
 impl Libdeflate {
-    /// With a level of 1 to 12.
+    /// An encoder with a level from 1 to 12.
     pub fn new(level: i32) -> Result<Libdeflate> {
         let level = libdeflater::CompressionLvl::new(level).map_err(|_| {
-            Error::config("config.level", format!("libdeflate has no level {level}"))
+            Error::new(ErrorCode::ConfigLevel, format!("libdeflate has no level {level}"))
         })?;
         Ok(Libdeflate { level })
     }
@@ -41,43 +41,42 @@ impl Encoder for Libdeflate {
         pieces: &mut dyn Iterator<Item = Piece>,
         output: &mut Output<'_>,
     ) -> Result<()> {
-        let mut input = Vec::new(); // it takes a file as a whole only
+        let mut input = Vec::new(); // the library compresses only whole files
         for piece in pieces {
             input.extend_from_slice(piece.as_bytes());
         }
-        // to make a compressor takes little beside the 20 ms and more that a shard takes
+        // creating a compressor is cheap compared with the 20 ms and more for a shard
         let mut compressor = libdeflater::Compressor::new(self.level);
         let mut packed = vec![0; compressor.gzip_compress_bound(input.len())];
         let length = compressor.gzip_compress(&input, &mut packed).map_err(|e| {
             let message = format!("libdeflate could not compress a shard: {e}");
-            Error::new(Kind::Output, "internal.gzip", message)
+            Error::new(ErrorCode::InternalGzip, message)
         })?;
         output(&packed[..length])
     }
 }
 
-/// Cuts the bytes of a shard into blocks at fixed offsets, for an encoder that takes a call per
-/// block.
+/// The bytes of a shard in blocks of a fixed size, for a streaming encoder.
 ///
-/// What a streaming encoder writes depends on where its calls begin and end. The pieces of a shard
+/// The output of a streaming encoder depends on where its calls begin and end. The pieces of a shard
 /// depend on the format, the batch size, spilling and sorting; its blocks depend on its bytes alone.
-pub struct Blocks<'i> {
+pub struct FixedBlocks<'i> {
     pieces: &'i mut dyn Iterator<Item = Piece>,
-    /// what is left of the last piece
+    /// the remainder of the last piece
     rest: Option<Piece>,
 }
 
-/// Bytes of a block; the last one of a shard may be shorter. Only a block that spans pieces is
-/// copied: with pieces of about a megabyte that is every fourth or fifth.
-pub const BLOCK: usize = 256 << 10;
+/// The size of a block; the last block of a shard may be shorter. Only a block that spans pieces is
+/// copied: every fourth or fifth, with pieces of about a megabyte.
+pub const BLOCK_BYTES: usize = 256 << 10;
 
-impl<'i> Blocks<'i> {
-    /// The same bytes, cut anew.
-    pub fn new(pieces: &'i mut dyn Iterator<Item = Piece>) -> Blocks<'i> {
-        Blocks { pieces, rest: None }
+impl<'i> FixedBlocks<'i> {
+    /// The blocks of these pieces.
+    pub fn new(pieces: &'i mut dyn Iterator<Item = Piece>) -> FixedBlocks<'i> {
+        FixedBlocks { pieces, rest: None }
     }
 
-    /// At most `room` bytes: the next piece, or the beginning of it.
+    /// Up to `room` bytes: the next piece, or its beginning.
     fn take(&mut self, room: usize) -> Option<Piece> {
         let piece = self.rest.take().or_else(|| self.pieces.next())?;
         if piece.length() <= room {
@@ -89,54 +88,22 @@ impl<'i> Blocks<'i> {
     }
 }
 
-impl Iterator for Blocks<'_> {
+impl Iterator for FixedBlocks<'_> {
     type Item = Piece;
 
     fn next(&mut self) -> Option<Piece> {
-        let first = self.take(BLOCK)?;
-        if first.length() == BLOCK {
+        let first = self.take(BLOCK_BYTES)?;
+        if first.length() == BLOCK_BYTES {
             return Some(first);
         }
-        let mut block = Vec::with_capacity(BLOCK);
+        let mut block = Vec::with_capacity(BLOCK_BYTES);
         block.extend_from_slice(first.as_bytes());
         drop(first);
-        while block.len() < BLOCK
-            && let Some(piece) = self.take(BLOCK - block.len())
+        while block.len() < BLOCK_BYTES
+            && let Some(piece) = self.take(BLOCK_BYTES - block.len())
         {
             block.extend_from_slice(piece.as_bytes());
         }
         (!block.is_empty()).then(|| Piece::of(block))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn blocks(pieces: impl Iterator<Item = Vec<u8>>) -> Vec<Vec<u8>> {
-        let mut pieces = pieces.map(Piece::of);
-        Blocks::new(&mut pieces).map(|block| block.as_bytes().to_vec()).collect()
-    }
-
-    #[test]
-    fn blocks_depend_on_the_bytes_alone() {
-        for length in [0, 1, BLOCK - 1, BLOCK, BLOCK + 1, 5 * BLOCK, 7 * BLOCK + 12_345] {
-            let bytes: Vec<u8> = (0..length).map(|at| (at % 251) as u8).collect();
-            let wanted: Vec<Vec<u8>> = bytes.chunks(BLOCK).map(<[u8]>::to_vec).collect();
-            for size in [997, 64 << 10, BLOCK - 1, BLOCK, BLOCK + 1, 3 * BLOCK + 7, usize::MAX] {
-                let cut = bytes.chunks(size).map(<[u8]>::to_vec);
-                assert_eq!(blocks(cut), wanted, "{length} bytes in pieces of {size}");
-            }
-            let mut seed = 5_u64;
-            let mut rest = &bytes[..];
-            let mut cut = vec![Vec::new()];
-            while !rest.is_empty() {
-                seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-                let (now, later) = rest.split_at(((seed >> 33) as usize % 600_000).min(rest.len()));
-                cut.extend([now.to_vec(), Vec::new()]);
-                rest = later;
-            }
-            assert_eq!(blocks(cut.into_iter()), wanted, "{length} bytes in random pieces");
-        }
     }
 }

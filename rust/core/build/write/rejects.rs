@@ -1,4 +1,4 @@
-//! The reject file: one line of CSV a row that became no URL.
+//! The reject file: a CSV file with a row for each rejected row.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 
 use memchr::{memchr, memchr3};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorCode, Result};
 use crate::flow::chunk::Reject;
 
-/// Writes rejects to a file that appears with the first of them.
+/// Writes the reject file, which appears with the first reject.
 pub struct RejectFile {
     path: PathBuf,
     file: Option<BufWriter<File>>,
@@ -19,16 +19,16 @@ pub struct RejectFile {
 }
 
 impl RejectFile {
-    /// Nothing is written yet.
+    /// A file that does not exist yet.
     pub fn new(path: impl Into<PathBuf>) -> RejectFile {
         RejectFile { path: path.into(), file: None, first: None, rows: 0 }
     }
 
-    /// Writes a row's reject.
+    /// Writes a reject.
     pub fn write(&mut self, input: &str, row: u64, reject: &Reject) -> Result<()> {
         let RejectFile { path, file, first, rows } = self;
         first.get_or_insert_with(|| format!("{input}: row {row}: {}", reject.message));
-        let failed = |e| Error::output("output.rejects", path, e);
+        let failed = |e| Error::output(ErrorCode::OutputRejects, path, e);
         let file = match file {
             Some(file) => file,
             None => {
@@ -44,33 +44,33 @@ impl RejectFile {
         Ok(())
     }
 
-    /// How many were written.
+    /// The number of rejects written.
     pub fn rows(&self) -> u64 {
         self.rows
     }
 
-    /// Where the first of them is and what is wrong with it.
+    /// The position and the message of the first reject.
     pub fn first(&self) -> Option<&str> {
         self.first.as_deref()
     }
 
-    /// Flushes what is buffered.
+    /// Flushes the buffer.
     pub fn finish(&mut self) -> Result<()> {
         let Some(mut file) = self.file.take() else { return Ok(()) };
-        file.flush().map_err(|e| Error::output("output.rejects", &self.path, e))
+        file.flush().map_err(|e| Error::output(ErrorCode::OutputRejects, &self.path, e))
     }
 }
 
-/// The column that holds the code.
+/// The index of the column `code`.
 const CODE: usize = 3;
 
-/// How many complete rows of each code a reject file has. A cell may hold line breaks, so lines are
-/// no measure.
+/// The number of complete rows of a reject file, by code. A cell may contain line breaks, so rows are
+/// not lines.
 ///
 /// # Errors
 /// The file cannot be read.
 pub fn count(path: &Path) -> Result<BTreeMap<String, u64>> {
-    let failed = |e| Error::output("output.rejects", path, e);
+    let failed = |e| Error::output(ErrorCode::OutputRejects, path, e);
     let mut file = BufReader::with_capacity(256 << 10, File::open(path).map_err(failed)?);
     let mut counts = BTreeMap::new();
     let (mut quoted, mut column, mut header) = (false, 0, true);
@@ -125,8 +125,8 @@ fn line(
     out.write_all(b"\n")
 }
 
-/// A cell, always quoted. What is no text or would reach a terminal is shown as `\x1b`; tabs and
-/// line breaks stay, as CSV allows them.
+/// Writes a cell, always quoted. Bytes that are no text and control characters are written as
+/// `\x1b`; tabs and line breaks stay, since CSV allows them.
 fn cell(out: &mut impl Write, value: &[u8]) -> io::Result<()> {
     out.write_all(b"\"")?;
     for chunk in value.utf8_chunks() {
@@ -150,7 +150,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_are_counted_whatever_stands_in_their_cells() {
+    fn rows_are_counted_whatever_their_cells_contain() {
         let path = std::env::temp_dir().join(format!("urlset-rejects-{}", std::process::id()));
         let _ = std::fs::remove_file(&path);
         let mut file = RejectFile::new(&path);
@@ -173,7 +173,7 @@ mod tests {
         file.finish().unwrap();
         assert_eq!(file.rows(), 9_000);
         assert_eq!(count(&path).unwrap(), wanted);
-        // a row that was cut off is none
+        // a truncated row does not count
         let length = std::fs::metadata(&path).unwrap().len();
         File::options().write(true).open(&path).unwrap().set_len(length - 1).unwrap();
         assert_eq!(count(&path).unwrap().values().sum::<u64>(), 8_999);

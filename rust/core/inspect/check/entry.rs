@@ -2,12 +2,19 @@
 
 use std::collections::HashSet;
 
-use crate::inspect::check::host::{Hosts, Others};
-use crate::inspect::check::{date, hreflang, url, value};
+use crate::inspect::check::other_hosts::OtherHosts;
+use crate::inspect::check::url as url_findings;
 use crate::inspect::codes;
-use crate::inspect::document::entry::{Entry, Field, Form, NewsField};
+use crate::inspect::document::entry::{Entry, Field, Form};
 use crate::inspect::finding::{At, Log, quoted, text};
+use crate::sitemap::date::{Precision, Written};
+use crate::sitemap::element::{Element, Limit};
+use crate::sitemap::extension::{self, alternate};
+use crate::sitemap::hosts::{AllowedHosts, Listed};
+use crate::sitemap::hreflang::{self, Policy};
 use crate::sitemap::limits::{MAX_BYTES, MAX_ENTRIES, MAX_URL_CHARS, MIN_URL_CHARS};
+use crate::sitemap::url::{self, Absolute, WrittenFault};
+use crate::sitemap::value::decimal_in;
 
 const FREQUENCIES: [&[u8]; 7] =
     [b"always", b"hourly", b"daily", b"weekly", b"monthly", b"yearly", b"never"];
@@ -27,12 +34,13 @@ pub struct EntryChecks<'a> {
     /// allowed, of the last host.
     prefix: Vec<u8>,
     origin: Option<Vec<u8>>,
-    hosts: &'a Hosts,
+    hosts: &'a AllowedHosts,
     /// What an index may list, whatever its host.
     added: &'a [String],
-    others: Others,
+    other_hosts: OtherHosts,
     entries: u64,
-    news: u64,
+    /// blocks of each extension
+    blocks: [u32; extension::ALL.len()],
     same: Option<Vec<u8>>,
     all_same: bool,
     dated: u64,
@@ -46,7 +54,7 @@ impl<'a> EntryChecks<'a> {
     pub fn new(
         own: Option<&str>,
         now: i64,
-        hosts: &'a Hosts,
+        hosts: &'a AllowedHosts,
         added: &'a [String],
     ) -> EntryChecks<'a> {
         let own = own.and_then(|own| {
@@ -62,9 +70,9 @@ impl<'a> EntryChecks<'a> {
             origin: None,
             hosts,
             added,
-            others: Others::default(),
+            other_hosts: OtherHosts::default(),
             entries: 0,
-            news: 0,
+            blocks: [0; extension::ALL.len()],
             same: None,
             all_same: true,
             dated: 0,
@@ -96,7 +104,7 @@ impl<'a> EntryChecks<'a> {
             });
         }
         if let Some(number) = entry.priority
-            && !value::decimal_in(number, 1)
+            && !decimal_in(number, 1)
             && !number.is_empty()
         {
             log.add(&codes::PRIORITY_INVALID, entry.place(3), loc, || {
@@ -120,9 +128,16 @@ impl<'a> EntryChecks<'a> {
             log.add(&codes::LOC_MISSING, at, None, || "an entry without loc".to_owned());
             return;
         }
-        if let Some((code, message)) = url::fault(loc, &self.prefix) {
-            log.add(code, at, Some(loc), || message);
-            if !matches!(code.name, "loc.characters" | "loc.percent") {
+        if let Some(fault) = url::written_fault(loc, &self.prefix) {
+            let code = url_findings::loc_code(fault);
+            log.add(code, at, Some(loc), || url_findings::message(fault, loc));
+            // the host is legal, so that the other checks have a meaning
+            if !matches!(
+                fault,
+                WrittenFault::Character(_)
+                    | WrittenFault::SecondFragment
+                    | WrittenFault::Percent(_)
+            ) {
                 return;
             }
         }
@@ -149,21 +164,21 @@ impl<'a> EntryChecks<'a> {
     /// Host and directory.
     fn place(&mut self, form: Form, loc: &[u8], at: At, log: &mut Log) {
         if self.prefix.is_empty() || !loc.starts_with(&self.prefix) {
-            let Some(split) = url::split(loc) else { return };
-            if split.userinfo.is_some() {
+            let Some(absolute) = url::split_absolute(loc) else { return };
+            if absolute.authority.userinfo.is_some() {
                 log.add(&codes::LOC_USERINFO, at, Some(loc), || {
                     "user information in the URL".to_owned()
                 });
             }
             let origin = url::origin(loc).unwrap_or_default();
-            let allowed = form != Form::Index && self.hosts.allow(&origin);
+            let allowed = form != Form::Index && self.is_allowed(&absolute);
             let known = form == Form::Index && self.added.iter().any(|url| url.as_bytes() == loc);
             if known {
                 return; // the build was told to list it
             }
             let own = self.own.as_ref().map(|(own, _)| own);
             // a list that is given names all hosts but that of the file
-            let listed = form != Form::Index && matches!(self.hosts, Hosts::List(_));
+            let listed = form != Form::Index && matches!(self.hosts, AllowedHosts::List(_));
             let wanted = match &self.origin {
                 _ if allowed || (listed && own == Some(&origin)) => None,
                 _ if listed => Some("only the host of the file and the listed ones are".to_owned()),
@@ -176,7 +191,7 @@ impl<'a> EntryChecks<'a> {
                     Form::Index => &codes::INDEX_OTHER_HOST,
                     _ => &codes::LOC_OTHER_HOST,
                 };
-                self.others.add(code, origin, loc, at, || wanted);
+                self.other_hosts.add(code, origin, loc, at, || wanted);
                 return;
             }
             if self.origin.is_none()
@@ -193,8 +208,10 @@ impl<'a> EntryChecks<'a> {
             }
             if self.origin.is_none() || allowed || listed {
                 self.origin = Some(origin);
-                if split.rest.starts_with(b"/") && split.userinfo.is_none() {
-                    self.prefix = loc[..loc.len() - split.rest.len() + 1].to_vec();
+                if let Some(start) = absolute.with_root(loc)
+                    && absolute.authority.userinfo.is_none()
+                {
+                    self.prefix = start.to_vec();
                 }
             }
         }
@@ -208,6 +225,19 @@ impl<'a> EntryChecks<'a> {
         }
     }
 
+    /// Whether the host of a URL is one of those that are allowed besides the host of the file.
+    fn is_allowed(&self, url: &Absolute<'_>) -> bool {
+        let list = match self.hosts {
+            AllowedHosts::Same => return false,
+            AllowedHosts::Any => return true,
+            AllowedHosts::List(list) => list,
+        };
+        let Some(https) = url::is_https(url.scheme) else { return false };
+        let Some(port) = url.authority.port() else { return false };
+        let Ok(host) = std::str::from_utf8(url.authority.host) else { return false };
+        list.find(https, host, port.unwrap_or(url::default_port(https))) == Listed::Yes
+    }
+
     fn lastmod(&mut self, entry: &Entry<'_>, lastmod: &[u8], log: &mut Log) {
         self.dated += 1;
         match &self.same {
@@ -218,13 +248,14 @@ impl<'a> EntryChecks<'a> {
             return; // element.empty tells it
         }
         let loc = Some(entry.loc);
-        match date::parse(lastmod) {
-            Err(why) => {
+        match Written::w3c(lastmod) {
+            Err(fault) => {
                 log.add(&codes::LASTMOD_INVALID, entry.place(1), loc, || {
-                    format!("{}: {why}", quoted(lastmod))
+                    format!("{}: {}", quoted(lastmod), fault.message())
                 });
             }
-            Ok((instant, precision)) => {
+            Ok(date) => {
+                let (instant, precision) = (date.instant(), date.precision);
                 self.newest = self.newest.max(Some(instant));
                 if !precision.is_in_schema() {
                     log.add(&codes::LASTMOD_PRECISION, entry.place(1), loc, || {
@@ -232,7 +263,7 @@ impl<'a> EntryChecks<'a> {
                     });
                 }
                 // today's date anywhere on earth is not the future
-                let grace = if precision == date::Precision::Day { DAY } else { GRACE };
+                let grace = if precision == Precision::Day { DAY } else { GRACE };
                 if instant > self.now + grace {
                     log.add(&codes::LASTMOD_FUTURE, entry.place(1), loc, || {
                         format!("{} is in the future", quoted(lastmod))
@@ -244,9 +275,15 @@ impl<'a> EntryChecks<'a> {
 
     fn parts(&mut self, entry: &Entry<'_>, log: &mut Log) {
         let loc = Some(entry.loc);
-        let images = entry.parts.iter().filter(|part| part.field == Field::Image).count();
-        if images > 1_000 {
-            log.add(&codes::IMAGE_TOO_MANY, entry.at, loc, || format!("{images} images"));
+        for (place, extension) in extension::ALL.iter().enumerate() {
+            let Some(Limit { count: max, finding: Some(code), .. }) = extension.per_url else {
+                continue;
+            };
+            let blocks =
+                entry.parts.iter().filter(|part| part.field == Field::Block(place)).count();
+            if blocks > max as usize {
+                log.add(code, entry.at, loc, || format!("{blocks} of {max}"));
+            }
         }
         let mut langs = Langs::default();
         let (mut links, mut own) = (0u64, false);
@@ -255,26 +292,19 @@ impl<'a> EntryChecks<'a> {
             match part.field {
                 Field::AlternateLang => {
                     if !langs.insert(text) {
-                        log.add(&codes::ALTERNATE_REPEATED, part.at, loc, || {
+                        log.add(&alternate::REPEATED, part.at, loc, || {
                             format!("{} stands twice", quoted(text))
                         });
                     }
-                    links += u64::from(hreflang::fault(text).is_none());
+                    links += u64::from(hreflang::is_legal(text, Policy::Report));
                 }
                 Field::AlternateHref => own |= text == entry.loc,
-                Field::News => {
-                    self.news += 1;
-                    if self.news == 1_001 {
-                        log.add(&codes::NEWS_TOO_MANY, part.at, loc, || {
-                            "more than 1,000 articles".to_owned()
-                        });
-                    }
-                }
-                Field::NewsPart(NewsField::PublicationDate) => {
-                    if let Ok((instant, _)) = date::parse(text)
-                        && instant < self.now - 3 * DAY
+                Field::Block(place) => self.block(place, part.at, loc, log),
+                Field::Text(&Element { max_age: Some(max_age), .. }) => {
+                    if let Ok(date) = Written::w3c(text)
+                        && date.instant() < self.now - max_age.verify_seconds * 1_000_000
                     {
-                        log.add(&codes::NEWS_OLD, part.at, loc, || {
+                        log.add(max_age.finding, part.at, loc, || {
                             format!("published {}", quoted(text))
                         });
                     }
@@ -283,16 +313,28 @@ impl<'a> EntryChecks<'a> {
             }
         }
         if links > 0 && !own {
-            log.add(&codes::ALTERNATE_NO_SELF, entry.at, loc, || {
+            log.add(&alternate::NO_SELF, entry.at, loc, || {
                 "the page is not among its own alternates".to_owned()
             });
+        }
+    }
+
+    /// A block of an extension begins.
+    fn block(&mut self, place: usize, at: At, loc: Option<&[u8]>, log: &mut Log) {
+        let Some(Limit { count: max, finding: Some(code), .. }) = extension::ALL[place].per_file
+        else {
+            return;
+        };
+        self.blocks[place] += 1;
+        if self.blocks[place] == max + 1 {
+            log.add(code, at, loc, || format!("more than {max} in one file"));
         }
     }
 
     /// The file is at its end: `bytes` is its size before compression.
     pub fn finish(&mut self, form: Form, bytes: u64, log: &mut Log) {
         let nowhere = At::default();
-        self.others.tell(log);
+        self.other_hosts.report(log);
         if bytes > MAX_BYTES {
             log.add(&codes::LIMIT_BYTES, nowhere, None, || format!("{bytes} bytes"));
         }
@@ -332,10 +374,11 @@ impl<'t> Langs<'t> {
 
 /// Whether `loc` lies under `directory`, scheme and host compared without case.
 fn in_directory(loc: &[u8], directory: &[u8]) -> bool {
-    let (Some(loc), Some(directory)) = (url::split(loc), url::split(directory)) else {
+    let (Some(loc), Some(directory)) = (url::split_absolute(loc), url::split_absolute(directory))
+    else {
         return false;
     };
-    // an empty path is the root, a query or fragment behind it or not (RFC 3986, 6.2.3)
-    let path = if loc.rest.starts_with(b"/") { loc.rest } else { b"/" };
-    path.starts_with(directory.rest)
+    // an empty path is the root (RFC 3986, section 6.2.3)
+    let path = if loc.parts.path.is_empty() { b"/" } else { loc.parts.path };
+    path.starts_with(directory.parts.path)
 }

@@ -1,66 +1,76 @@
-//! Checks of whole extension blocks: what the content model cannot say.
+//! Checks of whole extension blocks: what the content model cannot express.
 
 use crate::inspect::build::EntryBuf;
-use crate::inspect::check::{hreflang, url};
-use crate::inspect::codes;
-use crate::inspect::document::entry::VideoField;
+use crate::inspect::check::url::message;
+use crate::inspect::document::entry::Field;
 use crate::inspect::finding::{At, Log, quoted};
+use crate::sitemap::element::{Attribute, Content, Element};
+use crate::sitemap::extension::alternate as link;
+use crate::sitemap::extension::descriptor::Extension;
+use crate::sitemap::hreflang::{self, Policy};
+use crate::sitemap::url;
+use crate::sitemap::value::{UrlRule, ValueKind};
 
 /// An `xhtml:link`, its attributes read.
 pub(crate) fn alternate(entry: &EntryBuf, at: At, log: &mut Log) {
-    let link = &entry.alternate;
+    let found = &entry.alternate;
     let loc = Some(entry.loc());
-    match &link.rel {
-        None => log.add(&codes::ALTERNATE_REL, at, loc, || "a link without rel".to_owned()),
+    match &found.rel {
+        None => log.add(&link::REL, at, loc, || "a link without rel".to_owned()),
         Some(rel) if !rel.eq_ignore_ascii_case(b"alternate") => {
-            log.add(&codes::ALTERNATE_REL, at, loc, || format!("rel is {}", quoted(rel)));
+            log.add(&link::REL, at, loc, || format!("rel is {}", quoted(rel)));
             return;
         }
         Some(_) => {}
     }
-    match &link.hreflang {
+    match &found.hreflang {
         // a page for another device: Google's form has media and no hreflang
-        None if link.media => {}
-        None => {
-            log.add(&codes::ALTERNATE_HREFLANG, at, loc, || "a link without hreflang".to_owned())
-        }
+        None if found.media => {}
+        None => log.add(&link::HREFLANG, at, loc, || "a link without hreflang".to_owned()),
         Some(code) => {
-            if let Some(why) = hreflang::fault(code) {
-                log.add(&codes::ALTERNATE_HREFLANG, at, loc, || format!("{} {why}", quoted(code)));
+            if let Err(why) = hreflang::check(code, Policy::Report) {
+                log.add(&link::HREFLANG, at, loc, || why);
             }
         }
     }
-    match &link.href {
-        None => log.add(&codes::ALTERNATE_HREF, at, loc, || "a link without href".to_owned()),
+    match &found.href {
+        None => log.add(&link::HREF, at, loc, || "a link without href".to_owned()),
         Some(href) => {
-            if let Some((_, message)) = url::fault(href, b"") {
-                log.add(&codes::ALTERNATE_HREF, at, loc, || message);
+            if let Some(fault) = url::written_fault(href, b"") {
+                log.add(&link::HREF, at, loc, || message(fault, href));
             }
         }
     }
 }
 
-/// The `video:video` that just ended.
-pub(crate) fn video(entry: &EntryBuf, at: At, log: &mut Log) {
+/// The block of an extension that just ended.
+pub(crate) fn block(extension: &Extension, entry: &EntryBuf, at: At, log: &mut Log) {
     let loc = entry.loc();
-    let mut content = false;
-    for (field, text) in entry.last_video() {
-        let is_content = matches!(field, VideoField::ContentLoc | VideoField::PlayerLoc);
-        content |= is_content;
-        if is_content && text == loc && !loc.is_empty() {
-            log.add(&codes::VIDEO_SAME_AS_LOC, at, Some(loc), || {
-                format!("{} is the page itself", quoted(text))
-            });
-        }
-        if field == VideoField::UploaderInfo && url::origin(text) != url::origin(loc) {
-            log.add(&codes::VIDEO_UPLOADER, at, Some(loc), || {
-                format!("info {} is on another host", quoted(text))
-            });
+    let one_of = extension.one_of.as_ref();
+    let mut one = one_of.is_none();
+    for (field, text) in entry.last_block() {
+        let (name, kind) = match field {
+            Field::Text(&Element { name, content: Content::Text(kind), .. }) => (name, kind),
+            Field::Attribute(&Attribute { name, kind, .. }) => (name, kind),
+            _ => continue,
+        };
+        one |= one_of.is_some_and(|one_of| one_of.names.contains(&name));
+        match kind {
+            ValueKind::Url(UrlRule::NotThePage(code)) if text == loc && !loc.is_empty() => {
+                log.add(code, at, Some(loc), || format!("{} is the page itself", quoted(text)));
+            }
+            ValueKind::Url(UrlRule::SiteOfThePage(code))
+                if url::origin(text) != url::origin(loc) =>
+            {
+                let message = || format!("{name} {} is on another host", quoted(text));
+                log.add(code, at, Some(loc), message);
+            }
+            _ => {}
         }
     }
-    if !content {
-        log.add(&codes::VIDEO_CONTENT, at, Some(loc), || {
-            "a video without content_loc and player_loc".to_owned()
-        });
+    if let Some(one_of) = one_of.filter(|_| !one) {
+        let message =
+            || format!("<{}> has none of {}", extension.root.name, one_of.names.join(", "));
+        log.add(one_of.finding, at, Some(loc), message);
     }
 }

@@ -1,9 +1,7 @@
 //! The checks: of one value, one entry, one file.
 
-pub mod date;
 pub mod entry;
 pub(crate) mod extension;
-pub mod host;
-pub mod hreflang;
+pub mod other_hosts;
 pub mod url;
 pub mod value;

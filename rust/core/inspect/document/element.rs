@@ -2,17 +2,23 @@
 
 use crate::inspect::check::{extension, value};
 use crate::inspect::codes;
-use crate::inspect::document::entry::{Field, Form, Visitor};
+use crate::inspect::codes::Code;
+use crate::inspect::document::entry::{Form, Visitor};
 use crate::inspect::document::fast;
 use crate::inspect::document::model;
-use crate::inspect::document::model::{Content, MOST_CHILDREN, Model, Ns, Value};
+use crate::inspect::document::model::Ns;
 use crate::inspect::document::names::{Raw, is_char};
 use crate::inspect::document::xml::Parser;
 use crate::inspect::finding::{At, quoted, text};
+use crate::sitemap::element::{Content, Element, Limit, Role};
+use crate::sitemap::extension as format;
+use crate::sitemap::extension::alternate as link;
+use crate::sitemap::extension::descriptor::Extension;
+use crate::sitemap::value::ValueKind;
 
 impl<V: Visitor> Parser<'_, V> {
     /// The root decides what the document is.
-    pub(crate) fn root(&mut self, name: &str, at: At) -> Option<&'static Model> {
+    pub(crate) fn root(&mut self, name: &str, at: At) -> Option<&'static Element> {
         let Some((ns, uri, local)) = self.namespaces.element(name) else {
             self.bad(&codes::NS_PREFIX, at, || {
                 format!("the prefix of <{}> is not declared", text(name.as_bytes(), 60))
@@ -32,7 +38,7 @@ impl<V: Visitor> Parser<'_, V> {
             self.bad(code, at, || {
                 format!("the root is in the namespace {}", quoted(uri.as_bytes()))
             });
-            self.namespaces.forgive(uri);
+            self.namespaces.set_alias(uri);
         } else if form == Form::Unknown {
             self.bad(&codes::FILE_NOT_SITEMAP, at, || {
                 format!("the root element is {}", quoted(name.as_bytes()))
@@ -46,7 +52,7 @@ impl<V: Visitor> Parser<'_, V> {
     }
 
     /// Holds a child against the model of its parent.
-    pub(crate) fn child(&mut self, name: &str, at: At) -> Option<&'static Model> {
+    pub(crate) fn child(&mut self, name: &str, at: At) -> Option<&'static Element> {
         let depth = self.stack.len();
         let parent = self.stack.last_mut()?;
         let parent_model = parent.model?;
@@ -59,7 +65,7 @@ impl<V: Visitor> Parser<'_, V> {
         };
         let uri = if ns == Ns::Foreign { uri.to_owned() } else { String::new() };
         let own = parent.ns;
-        let Content::Elements { children, rest } = parent_model.content else {
+        let Content::Elements { children, others } = parent_model.content else {
             self.bad(&codes::ELEMENT_TEXT, at, || format!("{}: no element belongs there", shown()));
             return None;
         };
@@ -77,8 +83,10 @@ impl<V: Visitor> Parser<'_, V> {
                 self.bad(&codes::ELEMENT_ORDER, at, || format!("{} stands too late", shown()));
             }
             if child.occurs.1 > 0 && count > child.occurs.1 {
-                let code =
-                    if child.name == "tag" { &codes::VIDEO_TAGS } else { &codes::ELEMENT_REPEATED };
+                let code = match child.limit {
+                    Some(Limit { finding: Some(code), .. }) => code,
+                    _ => &codes::ELEMENT_REPEATED,
+                };
                 self.bad(code, at, || {
                     format!("{} for the {count}. time; {} allowed", shown(), child.occurs.1)
                 });
@@ -91,11 +99,23 @@ impl<V: Visitor> Parser<'_, V> {
             }
             return Some(child);
         }
-        if !rest {
+        if !others {
             self.bad(&codes::ELEMENT_UNKNOWN, at, || {
                 format!("{}: no element of another namespace belongs there", shown())
             });
             return None;
+        }
+        let block = model::block(ns, local).filter(|_| depth > 1);
+        if let Some((place, Extension { root, per_url, .. })) = block {
+            parent.next = children.len();
+            let count = &mut parent.seen[children.len() + place];
+            *count = count.saturating_add(1);
+            if root.occurs.1 > 0 && *count > root.occurs.1 {
+                let finding = per_url.and_then(|limit| limit.finding);
+                self.bad(finding.unwrap_or(&codes::ELEMENT_REPEATED), at, shown);
+                return None;
+            }
+            return Some(root);
         }
         if depth == 1 {
             // before the entries the schema lets elements of other namespaces stand
@@ -106,16 +126,6 @@ impl<V: Visitor> Parser<'_, V> {
             }
         } else {
             parent.next = children.len();
-            let news = ns == Ns::News && local == "news";
-            let count = &mut parent.seen[MOST_CHILDREN - 1];
-            *count = count.saturating_add(u16::from(news));
-            if news && *count > 1 {
-                self.bad(&codes::NEWS_REPEATED, at, shown);
-                return None;
-            }
-        }
-        if let Some(model) = model::extension(ns, local).filter(|_| depth > 1) {
-            return Some(model);
         }
         match ns {
             Ns::Foreign if !self.foreign.contains(&uri) => {
@@ -127,11 +137,16 @@ impl<V: Visitor> Parser<'_, V> {
                 }
             }
             Ns::Foreign => {}
-            Ns::Image | Ns::Video | Ns::News | Ns::Sitemap | Ns::None => {
+            Ns::Extension(place) if format::ALL[place].shared_namespace => {
+                self.bad(&codes::NS_FOREIGN, at, || {
+                    format!("{}: only {} has a meaning here", shown(), format::ALL[place].root.name)
+                });
+            }
+            Ns::Extension(_) | Ns::Sitemap | Ns::None => {
                 self.bad(&codes::ELEMENT_UNKNOWN, at, || format!("{} is unknown there", shown()));
             }
-            Ns::Xhtml | Ns::Xml | Ns::Xsi => self.bad(&codes::NS_FOREIGN, at, || {
-                format!("{}: only xhtml:link means something here", shown())
+            Ns::Xml | Ns::Xsi => self.bad(&codes::NS_FOREIGN, at, || {
+                format!("{}: this namespace has no elements", shown())
             }),
         }
         None
@@ -170,7 +185,7 @@ impl<V: Visitor> Parser<'_, V> {
         out
     }
 
-    pub(crate) fn attributes(&mut self, model: &'static Model, raw: &[Raw<'_>], at: At) {
+    pub(crate) fn attributes(&mut self, model: &'static Element, raw: &[Raw<'_>], at: At) {
         let mut seen = 0u64;
         for (name, value) in raw {
             let value = self.attribute_text(name, value, at);
@@ -190,17 +205,17 @@ impl<V: Visitor> Parser<'_, V> {
             {
                 continue;
             }
-            if model.field == Field::Alternate {
+            if model.role == Role::Link {
                 self.entry.alternate_attribute(ns, local, &value);
                 if ns != Ns::None || !matches!(local, "rel" | "hreflang" | "href") {
-                    self.bad(&codes::ALTERNATE_ATTRIBUTE, at, || {
+                    self.bad(&link::ATTRIBUTE, at, || {
                         format!("the attribute {} on a link", quoted(name.as_bytes()))
                     });
                 }
                 continue;
             }
             let known =
-                model.attributes.iter().position(|known| ns == Ns::None && known.0 == local);
+                model.attributes.iter().position(|known| ns == Ns::None && known.name == local);
             let Some(which) = known else {
                 self.bad(&codes::ELEMENT_ATTRIBUTE, at, || {
                     format!("<{}> has no attribute {}", model.name, quoted(name.as_bytes()))
@@ -208,51 +223,45 @@ impl<V: Visitor> Parser<'_, V> {
                 continue;
             };
             seen |= 1 << which;
-            let (_, kind, _) = model.attributes[which];
-            if V::CHECKS {
-                let fault = match (local, kind) {
-                    ("currency", _)
-                        if value.len() != 3 || !value.iter().all(u8::is_ascii_uppercase) =>
-                    {
-                        Some((model.code, format!("{} is no currency", quoted(&value))))
-                    }
-                    (_, kind) => value::fault(kind, model.code, &value),
-                };
-                if let Some((_, message)) = fault {
-                    let code =
-                        if kind == Value::Url { model.code } else { &codes::ELEMENT_ATTRIBUTE };
-                    self.bad(code, at, || format!("{local}: {message}"));
-                }
+            let attribute = &model.attributes[which];
+            if V::CHECKS
+                && let Some((code, message)) = value::fault(attribute.kind, code_of(model), &value)
+            {
+                let is_url = matches!(attribute.kind, ValueKind::Url(_));
+                let code = if is_url { code } else { &codes::ELEMENT_ATTRIBUTE };
+                self.bad(code, at, || format!("{local}: {message}"));
             }
-            self.entry.attribute(model.field, local, &value, at);
+            if attribute.field.is_some() {
+                self.entry.attribute(attribute, &value, at);
+            }
         }
-        if V::CHECKS && model.field == Field::Alternate {
+        if V::CHECKS && model.role == Role::Link {
             extension::alternate(&self.entry, at, self.log);
         }
-        if model.field == Field::Alternate {
+        if model.role == Role::Link {
             self.entry.close_alternate(at);
         }
-        for (which, (name, _, required)) in model.attributes.iter().enumerate() {
-            if *required && seen & (1 << which) == 0 {
+        for (which, attribute) in model.attributes.iter().enumerate() {
+            if attribute.required && seen & (1 << which) == 0 {
                 self.bad(&codes::ELEMENT_ATTRIBUTE, at, || {
-                    format!("<{}> lacks the attribute {name}", model.name)
+                    format!("<{}> lacks the attribute {}", model.name, attribute.name)
                 });
             }
         }
     }
 
     /// A text element ends.
-    pub(crate) fn value(&mut self, model: &'static Model, kind: Value, at: At) {
+    pub(crate) fn value(&mut self, model: &'static Element, kind: ValueKind, at: At) {
         let value = std::mem::take(&mut self.text);
         let empty = value::trim(&value).is_empty();
-        if empty && kind != Value::Price && model.field != Field::Loc {
+        if empty && kind != ValueKind::Any && model.role != Role::Loc {
             self.bad(&codes::ELEMENT_EMPTY, at, || format!("<{}> is empty", model.name));
         } else if V::CHECKS
-            && let Some((code, message)) = value::fault(kind, model.code, &value)
+            && let Some((code, message)) = value::fault(kind, code_of(model), &value)
         {
             self.bad(code, at, || format!("<{}>: {message}", model.name));
         }
-        self.entry.value(model.field, &value, at);
+        self.entry.value(model, &value, at);
         self.text = value;
         self.text.clear();
     }
@@ -295,6 +304,11 @@ impl<V: Visitor> Parser<'_, V> {
             self.bad(&codes::XML_CHARACTER, at, || format!("the character U+{:04X}", c as u32));
         }
     }
+}
+
+/// The finding for an invalid value; dates have their own.
+fn code_of(element: &Element) -> &'static Code {
+    element.code.unwrap_or(&codes::DATE_INVALID)
 }
 
 fn radix(digits: &str, radix: u32) -> Option<u32> {

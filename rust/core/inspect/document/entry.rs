@@ -1,77 +1,56 @@
-//! One entry of a sitemap, as the parser hands it over.
+//! One entry of a sitemap, as the parser passes it on.
 
 use crate::inspect::finding::{At, Log};
+use crate::sitemap::element::{Attribute, Element};
 
-/// Where a text goes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// What a part of an extension is.
+#[derive(Debug, Clone, Copy)]
 pub enum Field {
-    /// Nowhere: it is only checked.
-    None,
-    /// A whole `url` or `sitemap`.
-    Entry,
-    /// `loc`
-    Loc,
-    /// `lastmod`
-    Lastmod,
-    /// `changefreq`
-    Changefreq,
-    /// `priority`
-    Priority,
-    /// An `image:image` begins.
-    Image,
+    /// The element of an extension begins: its place in [`crate::sitemap::extension::ALL`].
+    Block(usize),
     /// `image:loc`
     ImageLoc,
-    /// An `xhtml:link`.
-    Alternate,
-    /// Its `hreflang`.
+    /// The `hreflang` of an `xhtml:link`.
     AlternateLang,
     /// Its `href`.
     AlternateHref,
-    /// A `video:video` begins.
-    Video,
-    /// A part of a video.
-    VideoPart(VideoField),
-    /// A `news:news` begins.
-    News,
-    /// A part of it.
-    NewsPart(NewsField),
+    /// A record in a block begins.
+    Record(&'static Element),
+    /// The text of an element.
+    Text(&'static Element),
+    /// An attribute.
+    Attribute(&'static Attribute),
 }
 
-macro_rules! fields {
-    ($(#[$doc:meta])* $type:ident: $($name:ident $text:literal)*) => {
-        $(#[$doc])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-        #[repr(u8)]
-        pub enum $type {
-            $(#[doc = concat!("`", $text, "`")] $name),*
+impl PartialEq for Field {
+    fn eq(&self, other: &Field) -> bool {
+        match (*self, *other) {
+            (Field::Block(a), Field::Block(b)) => a == b,
+            (Field::Record(a), Field::Record(b)) | (Field::Text(a), Field::Text(b)) => {
+                std::ptr::eq(a, b)
+            }
+            (Field::Attribute(a), Field::Attribute(b)) => std::ptr::eq(a, b),
+            _ => std::mem::discriminant(self) == std::mem::discriminant(other),
         }
-        impl $type {
-            /// All of them with the names of their columns, in the order of their numbers.
-            pub const ALL: &'static [($type, &'static str)] = &[$(($type::$name, $text)),*];
+    }
+}
+
+impl Field {
+    /// A number and a name that tell the fields of a block apart.
+    pub fn key(self) -> (u8, &'static str) {
+        match self {
+            Field::Block(place) => (place as u8, ""),
+            Field::ImageLoc => (u8::MAX, "image"),
+            Field::AlternateLang => (u8::MAX, "lang"),
+            Field::AlternateHref => (u8::MAX, "href"),
+            Field::Record(element) => (u8::MAX - 1, element.name),
+            Field::Text(element) => (u8::MAX - 2, element.name),
+            Field::Attribute(attribute) => (u8::MAX - 3, attribute.field.unwrap_or_default()),
         }
-    };
+    }
 }
 
-fields! {
-    /// The parts of a video that are read back, in the order of the schema.
-    VideoField:
-    ThumbnailLoc "thumbnail_loc" Title "title" Description "description" ContentLoc "content_loc"
-    PlayerLoc "player_loc" Duration "duration" ExpirationDate "expiration_date" Rating "rating"
-    ViewCount "view_count" PublicationDate "publication_date" Tag "tags"
-    FamilyFriendly "family_friendly" Restriction "restriction"
-    RestrictionRelationship "restriction_relationship"
-    RequiresSubscription "requires_subscription" Uploader "uploader" UploaderInfo "uploader_info"
-    Platform "platform" PlatformRelationship "platform_relationship" Live "live"
-}
-
-fields! {
-    /// The parts of a news block that are read back.
-    NewsField:
-    Name "name" Language "language" PublicationDate "publication_date" Title "title"
-    Access "access" Genres "genres" Keywords "keywords" StockTickers "stock_tickers"
-}
-
-/// A part of an extension: what it is, where its text lies in the entry's arena.
+/// A part of an extension, and the range of its text in the arena of the entry.
 #[derive(Debug, Clone, Copy)]
 pub struct Part {
     /// What it is.
@@ -82,7 +61,7 @@ pub struct Part {
     pub at: At,
 }
 
-/// Where the elements of an entry stand, found out only where a finding needs it.
+/// The positions of the elements of an entry; computed only if a finding needs them.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Places<'a> {
     /// Known: loc, lastmod, changefreq, priority.
@@ -109,7 +88,7 @@ pub struct Entry<'a> {
     /// Where it starts.
     pub at: At,
     pub(crate) places: Places<'a>,
-    /// White space stood around a value: bits 0 to 3 for loc, lastmod, changefreq, priority.
+    /// White space surrounds a value: bits 0 to 3 for loc, lastmod, changefreq, priority.
     pub(crate) padded: u8,
     /// The apostrophe of `loc` was written as itself.
     pub(crate) bare_apostrophe: bool,
@@ -121,7 +100,7 @@ impl<'a> Entry<'a> {
         self.arena.get(part.text.0 as usize..part.text.1 as usize).unwrap_or_default()
     }
 
-    /// Where loc (0), lastmod (1), changefreq (2) or priority (3) starts.
+    /// The position of loc (0), lastmod (1), changefreq (2) or priority (3).
     pub fn place(&self, which: usize) -> At {
         match self.places {
             Places::Known(places) => places.get(which).copied().unwrap_or(self.at),
@@ -142,7 +121,7 @@ pub enum Form {
     Urlset,
     /// A `sitemapindex`.
     Index,
-    /// One URL a line.
+    /// One URL per line.
     Text,
     /// RSS or Atom; not read.
     Feed,
@@ -150,19 +129,19 @@ pub enum Form {
     Unknown,
 }
 
-/// Who gets the entries. The parser drives; it stops at the end of the file, at damage that it
-/// cannot pass, or when `entry` says [`std::ops::ControlFlow::Break`].
+/// Receives the entries. The parser stops at the end of the file, at damage that it cannot skip, or
+/// when `entry` returns [`std::ops::ControlFlow::Break`].
 pub trait Visitor {
-    /// Whether values of extensions are to be checked, too.
+    /// Whether the values of extensions are checked.
     const CHECKS: bool;
 
-    /// The root of a document was met.
+    /// The root element begins.
     fn root(&mut self, form: Form) -> std::ops::ControlFlow<()> {
         let _ = form;
         std::ops::ControlFlow::Continue(())
     }
 
-    /// Whether nobody waits for the rest any more; asked every few thousand tokens.
+    /// Whether to stop; called every few thousand tokens.
     fn stopped(&self) -> bool {
         false
     }

@@ -5,9 +5,11 @@
 //! with at most the five named entities. Everything else, and every extension with a fault, it
 //! leaves to the XML parser; a property test holds the two against each other.
 
-use crate::inspect::check::{hreflang, url};
 use crate::inspect::document::entry::{Field, Part};
 use crate::inspect::finding::At;
+use crate::sitemap::hreflang::{self, Policy};
+use crate::sitemap::namespaces::IMAGES;
+use crate::sitemap::url;
 
 /// A `<url>` as offsets into the bytes that were looked at.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
@@ -70,7 +72,7 @@ impl Extensions {
             if self.images
                 && let Some(inside) = expect(bytes, at, b"<image:image>")
             {
-                self.part(Field::Image, b"", place)?;
+                self.part(Field::Block(IMAGES), b"", place)?;
                 let tag = space(bytes, inside);
                 let text = expect(bytes, tag, b"<image:loc>")?;
                 let end = text + memchr::memchr(b'<', bytes.get(text..)?)?;
@@ -88,7 +90,7 @@ impl Extensions {
                 let simple = |b: &u8| b.is_ascii_alphanumeric() || *b == b'-';
                 if code.is_empty()
                     || !code.iter().all(simple)
-                    || (self.checks && hreflang::fault(code).is_some())
+                    || (self.checks && !hreflang::is_legal(code, Policy::Report))
                 {
                     return None;
                 }
@@ -120,12 +122,13 @@ impl Extensions {
         }
         let text = self.arena.get(from..)?;
         if self.checks {
-            if url::fault(text, &self.known).is_some() {
+            if url::written_fault(text, &self.known).is_some() {
                 return None;
             }
             if !text.starts_with(&self.known) || self.known.is_empty() {
-                let split = url::split(text).filter(|split| split.rest.starts_with(b"/"))?;
-                self.known = text[..text.len() - split.rest.len() + 1].to_vec();
+                let absolute = url::split_absolute(text)?;
+                self.known.clear();
+                self.known.extend_from_slice(absolute.with_root(text)?);
             }
         }
         Some(())

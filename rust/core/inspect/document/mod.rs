@@ -25,6 +25,7 @@ mod xml;
 
 use crate::inspect::finding::{At, Log};
 use crate::inspect::{check, codes};
+use crate::sitemap::url::split_absolute;
 use entry::{Form, Visitor};
 use inflate::Bytes;
 use source::Source;
@@ -42,6 +43,11 @@ pub struct Summary {
     pub news: u64,
     /// Bytes before compression.
     pub bytes: u64,
+}
+
+impl Summary {
+    /// Of a file that was not read.
+    pub const EMPTY: Summary = Summary { form: Form::Unknown, entries: 0, news: 0, bytes: 0 };
 }
 
 /// Reads the bytes of one sitemap, whatever its form, and gives back its buffer to be used again.
@@ -75,7 +81,7 @@ pub fn parse<V: Visitor>(
         log.add(&codes::FILE_NOT_SITEMAP, start, None, || {
             "neither XML nor a list of URLs".to_owned()
         });
-        return (summary_of_nothing(), source.into_buffer());
+        return (Summary::EMPTY, source.into_buffer());
     } else if is_text {
         text::parse(source, visitor, log)
     } else {
@@ -102,17 +108,13 @@ pub fn parse<V: Visitor>(
 /// The source in UTF-8; a file in UTF-16 cannot say so itself in a way that all see.
 fn decode(source: Source, form: encoding::Form, log: &mut Log) -> Source {
     if !source.window().starts_with(b"<?") {
-        log.tell(&codes::UTF8_INVALID, source.at(), || "the file is in UTF-16".to_owned());
+        log.add_harmless(&codes::UTF8_INVALID, source.at(), || "the file is in UTF-16".to_owned());
     }
     let mut source = source.decode(form);
     if let Err(error) = source.more() {
         log.add(&codes::FILE_UNREADABLE, At::default(), None, || crate::error::plain(&error));
     }
     source
-}
-
-fn summary_of_nothing() -> Summary {
-    Summary { form: Form::Unknown, entries: 0, news: 0, bytes: 0 }
 }
 
 fn log_empty(source: &mut Source, log: &mut Log) {
@@ -126,5 +128,5 @@ fn log_empty(source: &mut Source, log: &mut Log) {
 fn is_url_list(window: &[u8]) -> bool {
     let start = check::value::trim(&window[..window.len().min(4096)]);
     let line = start.split(|&b| b == b'\n').next().unwrap_or_default();
-    check::url::split(line).is_some()
+    split_absolute(line).is_some()
 }

@@ -1,18 +1,30 @@
 //! Attributes and namespaces of a start tag (XML 1.0, Namespaces in XML 1.0), bounded.
+//!
+//! Namespaces are those of quick-xml's `NamespaceResolver`, without its `NsReader`: the parser makes a
+//! new reader after each fault, and the declarations of the root must stay. Attributes are split
+//! here: quick-xml's `Attributes` accepts `a="1"b="2"`, names that are not XML names and `<` in
+//! values, none of which is well-formed, and it reports nothing by which the first could be found.
+
+use quick_xml::name::{
+    Namespace, NamespaceError, NamespaceResolver, PrefixDeclaration, QName, ResolveResult,
+};
 
 use crate::inspect::document::model::{Ns, namespace};
 
-/// Most attributes of a tag and namespace declarations in force: far above any sitemap, and small
-/// enough that comparing all with all costs nothing.
-const MOST: usize = 64;
+/// The namespace of declarations.
+const XMLNS: &str = "http://www.w3.org/2000/xmlns/";
 
-/// So many characters of the name of a namespace are kept.
-const MOST_OF_URI: usize = 200;
+/// Attributes of a tag: far more than in any sitemap, and few enough to compare all with all.
+const MAX_ATTRIBUTES: usize = 64;
+/// Namespace declarations in scope.
+const MAX_DECLARATIONS: usize = 64;
+/// Characters that are kept of the URI of a namespace.
+const MAX_URI_CHARS: usize = 200;
 
 /// One attribute as written: name and raw value.
 pub type Raw<'a> = (&'a str, &'a str);
 
-/// Splits what stands in a start tag after the name. The error says what is wrong.
+/// Splits the attributes of a start tag, given the text after its name. The error is what is wrong.
 pub fn attributes<'a>(mut rest: &'a str, out: &mut Vec<Raw<'a>>) -> Result<(), &'static str> {
     out.clear();
     loop {
@@ -28,7 +40,7 @@ pub fn attributes<'a>(mut rest: &'a str, out: &mut Vec<Raw<'a>>) -> Result<(), &
         };
         let name = name.trim_end_matches(is_space);
         if !is_name(name) {
-            return Err("a bad attribute name");
+            return Err("an invalid attribute name");
         }
         let after = after.trim_start_matches(is_space);
         let Some(quote) = after.chars().next().filter(|&c| c == '"' || c == '\'') else {
@@ -41,9 +53,9 @@ pub fn attributes<'a>(mut rest: &'a str, out: &mut Vec<Raw<'a>>) -> Result<(), &
             return Err("a < in an attribute value");
         }
         if out.iter().any(|(other, _)| *other == name) {
-            return Err("an attribute that stands twice");
+            return Err("a repeated attribute");
         }
-        if out.len() == MOST {
+        if out.len() == MAX_ATTRIBUTES {
             return Err("more than 64 attributes");
         }
         out.push((name, value));
@@ -51,7 +63,7 @@ pub fn attributes<'a>(mut rest: &'a str, out: &mut Vec<Raw<'a>>) -> Result<(), &
     }
 }
 
-/// White space as XML knows it.
+/// White space of XML.
 pub fn is_space(c: char) -> bool {
     matches!(c, ' ' | '\t' | '\r' | '\n')
 }
@@ -84,87 +96,77 @@ pub fn is_char(c: char) -> bool {
     matches!(c, '\t' | '\n' | '\r' | ' '..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' | '\u{10000}'..)
 }
 
-/// One namespace declaration in force.
-struct Binding {
-    prefix: String,
-    uri: String,
-    ns: Ns,
-    depth: usize,
-}
-
-/// The namespace declarations in force.
-#[derive(Default)]
+/// The namespace declarations in scope.
 pub struct Namespaces {
-    bindings: Vec<Binding>,
-    /// A wrong namespace of the root that is read as the right one once it was reported.
+    resolver: NamespaceResolver,
+    /// A wrong namespace of the root, read as that of sitemaps after it was reported.
     alias: Option<String>,
 }
 
+impl Default for Namespaces {
+    fn default() -> Self {
+        let mut resolver = NamespaceResolver::default();
+        resolver.set_max_namespace_bindings(MAX_DECLARATIONS);
+        Namespaces { resolver, alias: None }
+    }
+}
+
 impl Namespaces {
-    /// Takes up the declarations among the attributes of an element at `depth`.
+    /// Adds the declarations among the attributes of an element at `depth`. The error is what is
+    /// wrong with them.
     pub fn open(&mut self, attributes: &[Raw<'_>], depth: usize) -> Result<(), &'static str> {
+        self.close(depth);
         for (name, value) in attributes {
-            let prefix = match name.strip_prefix("xmlns") {
-                Some("") => "",
-                Some(rest) if rest.starts_with(':') => &rest[1..],
-                _ => continue,
-            };
-            let bound = namespace(value);
-            if prefix == "xmlns" || (prefix == "xml") != (bound == Ns::Xml) {
-                return Err("a reserved prefix or namespace");
+            let Some(prefix) = QName(name).as_namespace_binding() else { continue };
+            match prefix {
+                PrefixDeclaration::Default if namespace(value) == Ns::Xml => {
+                    return Err("a reserved prefix or namespace");
+                }
+                PrefixDeclaration::Named(_) if value.is_empty() => {
+                    return Err("a prefix bound to no namespace");
+                }
+                _ => {}
             }
-            if !prefix.is_empty() && value.is_empty() {
-                return Err("a prefix bound to no namespace");
-            }
-            if self.bindings.len() == MOST {
-                return Err("more than 64 namespace declarations");
-            }
-            // the names of known namespaces are shorter; others only need to be told apart
-            let uri: String = value.chars().take(MOST_OF_URI).collect();
-            let binding = Binding { prefix: prefix.to_owned(), uri, ns: bound, depth };
-            self.bindings.push(binding);
+            // known namespaces are shorter; others need only be distinct
+            let end = value.char_indices().nth(MAX_URI_CHARS).map_or(value.len(), |(end, _)| end);
+            self.resolver.add(prefix, Namespace(&value[..end])).map_err(|error| match error {
+                NamespaceError::TooManyBindings(_) => "more than 64 namespace declarations",
+                _ => "a reserved prefix or namespace",
+            })?;
         }
         Ok(())
     }
 
-    /// Ends the declarations of elements deeper than `depth`.
+    /// Ends the scope of the declarations of elements deeper than `depth`.
     pub fn close(&mut self, depth: usize) {
-        while self.bindings.last().is_some_and(|binding| binding.depth > depth) {
-            self.bindings.pop();
-        }
+        self.resolver.set_level(depth as u16); // at most MAX_DEPTH
     }
 
-    /// Reads the namespace `uri` as that of sitemaps from here on.
-    pub fn forgive(&mut self, uri: String) {
+    /// Reads the namespace `uri` as that of sitemaps from now on.
+    pub fn set_alias(&mut self, uri: String) {
         self.alias = Some(uri);
     }
 
-    /// Namespace, its URI and local name of an element; `None` where the prefix is not declared.
+    /// Namespace, its URI and local name of an element; `None` for an undeclared prefix.
     pub fn element<'n>(&self, name: &'n str) -> Option<(Ns, &str, &'n str)> {
-        let (prefix, local) = name.split_once(':').unwrap_or(("", name));
-        let (ns, uri) = self.resolve(prefix)?;
-        if self.alias.as_deref() == Some(uri) {
-            return Some((Ns::Sitemap, uri, local));
-        }
-        Some((ns, uri, local))
+        let (result, local) = self.resolver.resolve_element(QName(name));
+        let uri = uri(result)?;
+        let is_alias = self.alias.as_deref() == Some(uri);
+        Some((if is_alias { Ns::Sitemap } else { namespace(uri) }, uri, local.into_inner()))
     }
 
-    /// Namespace and local name of an attribute.
+    /// Namespace and local name of an attribute; `None` for an undeclared prefix.
     pub fn attribute<'n>(&self, name: &'n str) -> Option<(Ns, &'n str)> {
-        match name.split_once(':') {
-            None => Some((Ns::None, name)),
-            Some((prefix, local)) => Some((self.resolve(prefix)?.0, local)),
-        }
+        let (result, local) = self.resolver.resolve_attribute(QName(name));
+        Some((namespace(uri(result)?), local.into_inner()))
     }
+}
 
-    fn resolve(&self, prefix: &str) -> Option<(Ns, &str)> {
-        if prefix == "xml" {
-            return Some((Ns::Xml, ""));
-        }
-        match self.bindings.iter().rev().find(|binding| binding.prefix == prefix) {
-            Some(binding) => Some((binding.ns, &binding.uri)),
-            None if prefix.is_empty() => Some((Ns::None, "")),
-            None => None,
-        }
+fn uri(result: ResolveResult<'_>) -> Option<&str> {
+    match result {
+        // the prefix xmlns is bound, but no name may have it
+        ResolveResult::Bound(Namespace(XMLNS)) | ResolveResult::Unknown(_) => None,
+        ResolveResult::Bound(Namespace(uri)) => Some(uri),
+        ResolveResult::Unbound => Some(""),
     }
 }

@@ -162,9 +162,9 @@ impl Source {
         }
     }
 
-    /// Skips to the next place where `wanted` says yes to the bytes that start there; it sees at
-    /// least 32 of them but at the end of the file. False where there is none.
-    pub fn skip_to(&mut self, wanted: impl Fn(&[u8]) -> bool) -> io::Result<bool> {
+    /// Skips to the next `<` for which `wanted` returns true; it gets the bytes from there on, at
+    /// least 32 of them except at the end of the file. False if there is none.
+    pub fn skip_to(&mut self, mut wanted: impl FnMut(&[u8]) -> bool) -> io::Result<bool> {
         loop {
             let window = self.window();
             let last = match self.reader {

@@ -9,7 +9,7 @@ use crate::inspect::document::entry::{Entry, Form, Places, Visitor};
 use crate::inspect::document::names::is_char;
 use crate::inspect::document::source::Source;
 use crate::inspect::document::xml::Document;
-use crate::inspect::finding::{At, Log, TOKEN};
+use crate::inspect::finding::{At, Log, TOKEN_STEPS};
 
 /// Lines after which the visitor is asked whether to go on.
 const ASK: u64 = 4096;
@@ -25,7 +25,7 @@ pub fn parse<V: Visitor>(mut source: Source, visitor: &mut V, log: &mut Log) -> 
         source.start_token();
         let at = At { line: number, ..source.at() };
         line.clear();
-        if !log.spend(TOKEN) {
+        if !log.spend(TOKEN_STEPS) {
             if let Some(message) = log.exhausted() {
                 log.add(&codes::FILE_ABANDONED, at, None, || message);
             }
@@ -53,7 +53,7 @@ pub fn parse<V: Visitor>(mut source: Source, visitor: &mut V, log: &mut Log) -> 
             continue;
         }
         document.entries += 1;
-        log.spend(TOKEN);
+        log.spend(TOKEN_STEPS);
         if let Some(c) = String::from_utf8_lossy(loc).chars().find(|&c| !is_char(c)) {
             log.add(&codes::XML_CHARACTER, at, Some(loc), || {
                 format!("the character U+{:04X}", c as u32)

@@ -14,12 +14,15 @@ use crate::inspect::build::EntryBuf;
 use crate::inspect::check::extension;
 use crate::inspect::codes;
 use crate::inspect::codes::Code;
-use crate::inspect::document::entry::{Entry, Field, Form, Places, Visitor};
+use crate::inspect::document::entry::{Entry, Form, Places, Visitor};
 use crate::inspect::document::fast;
-use crate::inspect::document::model::{Content, MOST_CHILDREN, Model, Ns};
+use crate::inspect::document::model::{MAX_CHILDREN, Ns};
 use crate::inspect::document::names::{Namespaces, attributes, is_name, is_space};
 use crate::inspect::document::source::Source;
-use crate::inspect::finding::{At, Log, TOKEN, quoted, text};
+use crate::inspect::finding::{At, Log, TOKEN_STEPS, quoted, text};
+use crate::sitemap::element::{Content, Element, Role};
+use crate::sitemap::extension as format;
+use crate::sitemap::namespaces::{ALTERNATES, ARTICLES, IMAGES};
 
 /// Deepest nesting that is followed; a legal sitemap has five levels.
 pub const MAX_DEPTH: usize = 32;
@@ -29,11 +32,11 @@ pub(crate) struct Frame {
     /// Where its name starts in `Parser::names`.
     pub(crate) name: usize,
     /// `None`: unknown, its inside is skipped.
-    pub(crate) model: Option<&'static Model>,
+    pub(crate) model: Option<&'static Element>,
     pub(crate) ns: Ns,
     /// The place in the order of the model that the next child may not fall behind.
     pub(crate) next: usize,
-    pub(crate) seen: [u16; MOST_CHILDREN],
+    pub(crate) seen: [u16; MAX_CHILDREN],
     at: At,
     told_text: bool,
 }
@@ -102,6 +105,8 @@ pub(crate) struct Parser<'v, V: Visitor> {
 
 /// Steps of a resynchronisation, in those of a file's cost.
 const RESYNC: u64 = 14;
+/// How many `<` a resynchronisation may look at for one step (measured: 16 ns each).
+const SKIPPED_PER_STEP: u32 = 4;
 /// Steps of an entry beside its tokens, where the short cut does not take it.
 const ENTRY: u64 = 8;
 /// Tokens after which the visitor is asked whether to go on.
@@ -142,7 +147,7 @@ impl<V: Visitor> Parser<'_, V> {
         let mut tokens = 0u32;
         loop {
             tokens = tokens.wrapping_add(1);
-            if !self.log.spend(TOKEN) {
+            if !self.log.spend(TOKEN_STEPS) {
                 return self.abandon(reader.get_ref().at());
             }
             if tokens.is_multiple_of(ASK) && self.visitor.stopped() {
@@ -324,7 +329,7 @@ impl<V: Visitor> Parser<'_, V> {
             model,
             ns,
             next: 0,
-            seen: [0; MOST_CHILDREN],
+            seen: [0; MAX_CHILDREN],
             at,
             told_text: false,
         };
@@ -335,8 +340,8 @@ impl<V: Visitor> Parser<'_, V> {
                 self.bad(&codes::XML_TOO_LONG, at, || "more than 8 MiB in one entry".to_owned());
                 return Next::Stop;
             }
-            self.entry.open(model.field, at);
-            if model.field == Field::News {
+            self.entry.open(model, at);
+            if format::of_root(model) == Some(ARTICLES) {
                 self.document.news += 1;
             }
             self.attributes(model, &raw, at);
@@ -352,8 +357,8 @@ impl<V: Visitor> Parser<'_, V> {
                 && !name.contains(':')
                 && !empty;
             let bound = |name, ns| self.namespaces.element(name).is_some_and(|own| own.0 == ns);
-            self.extensions.images = bound("image:image", Ns::Image);
-            self.extensions.links = bound("xhtml:link", Ns::Xhtml);
+            self.extensions.images = bound("image:image", Ns::Extension(IMAGES));
+            self.extensions.links = bound("xhtml:link", Ns::Extension(ALTERNATES));
             if first && self.visitor.root(self.document.form).is_break() {
                 self.document.stopped = true;
                 return Next::Stop;
@@ -395,20 +400,20 @@ impl<V: Visitor> Parser<'_, V> {
                         if child.occurs.0 > 0
                             && frame.seen[which] == 0
                             && depth > 1
-                            && child.field != Field::Loc
+                            && child.role != Role::Loc
                         {
                             self.bad(&codes::ELEMENT_MISSING, frame.at, || {
                                 format!("<{}> lacks <{}>", model.name, child.name)
                             });
                         }
                     }
-                    if model.field == Field::Video {
-                        extension::video(&self.entry, frame.at, self.log);
+                    if let Some(place) = format::of_root(model) {
+                        extension::block(format::ALL[place], &self.entry, frame.at, self.log);
                     }
                 }
                 _ => {}
             }
-            if model.field == Field::Entry {
+            if model.role == Role::Entry {
                 return self.finish_entry();
             }
         }
@@ -446,7 +451,7 @@ impl<V: Visitor> Parser<'_, V> {
         let Some(model) = frame.model else { return Next::Go };
         match model.content {
             Content::Text(_) => {
-                if model.field == Field::Loc && part.contains('\'') {
+                if model.role == Role::Loc && part.contains('\'') {
                     self.entry.bare_apostrophe = true;
                 }
                 if part.contains('\r') {
@@ -468,7 +473,7 @@ impl<V: Visitor> Parser<'_, V> {
     }
 
     /// Text where only elements belong: told once an element.
-    fn stray(&mut self, part: &str, model: &'static Model, at: At) {
+    fn stray(&mut self, part: &str, model: &'static Element, at: At) {
         if part.chars().all(is_space) && !matches!(model.content, Content::Empty) {
             return;
         }
@@ -484,7 +489,7 @@ impl<V: Visitor> Parser<'_, V> {
         let mut out = Vec::new();
         self.resolve(name, at, &mut out);
         match self.stack.last().and_then(|frame| frame.model) {
-            Some(Model { content: Content::Text(_), .. }) => {
+            Some(Element { content: Content::Text(_), .. }) => {
                 self.text.extend_from_slice(&out);
                 if self.text.len() > super::source::MAX_TOKEN {
                     self.bad(&codes::XML_TOO_LONG, at, || "a text of more than 1 MiB".to_owned());
@@ -533,7 +538,7 @@ impl<V: Visitor> Parser<'_, V> {
         {
             let message = || format!("the encoding is {}", quoted(encoding.as_bytes()));
             match self.decoded {
-                true => self.log.tell(&codes::XML_ENCODING, at, message),
+                true => self.log.add_harmless(&codes::XML_ENCODING, at, message),
                 false => self.bad(&codes::XML_ENCODING, at, message),
             }
         }
@@ -623,7 +628,12 @@ impl<V: Visitor> Parser<'_, V> {
             return false;
         }
         source.start_token();
+        let mut skipped = 0u32;
         let wanted = |bytes: &[u8]| {
+            skipped = skipped.wrapping_add(1);
+            if skipped.is_multiple_of(SKIPPED_PER_STEP) && !self.log.spend(1) {
+                return true; // reading stops at the next token
+            }
             let rest =
                 bytes.strip_prefix(b"</urlset").or_else(|| bytes.strip_prefix(b"</sitemapindex"));
             if rest.is_some() {

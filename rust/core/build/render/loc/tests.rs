@@ -225,6 +225,10 @@ fn what_is_counted() {
         ("https://shop.example/a?\\b", &[]),
         ("/a", &["loc.site_path"]),
         ("/ü", &["loc.site_path"]),
+        ("https://shop.example/{{slug}}", &["loc.placeholder"]),
+        ("https://shop.example/a?b=${id}#c", &["loc.fragment", "loc.placeholder"]),
+        ("https://shop.example/%7B%7Bslug%7D%7D", &[]),
+        ("https://shop.example/{3F2504E0}", &[]),
     ] {
         let (_, info) = write(&rules, raw).unwrap();
         assert_eq!(info.notes().collect::<Vec<_>>(), notes, "{raw}");
@@ -287,7 +291,7 @@ fn lists_of_hosts() {
     for wrong in ["", "a b", "https://a.example", "a@b", "a/b", "a:b"] {
         let site = Site::parse("https://shop.example").unwrap();
         let error = LocRules::new(site, Hosts::List(vec![wrong.to_owned()]), false, 2047, None);
-        assert_eq!(error.err().map(|error| error.code), Some("config.hosts"), "{wrong}");
+        assert_eq!(error.err().map(|error| error.code.name()), Some("config.hosts"), "{wrong}");
     }
 }
 
@@ -370,12 +374,12 @@ fn sites() {
         "https://a.example/%",
     ] {
         assert_eq!(
-            Site::parse(wrong).err().map(|error| error.code),
+            Site::parse(wrong).err().map(|error| error.code.name()),
             Some("config.site"),
             "{wrong}"
         );
         assert_eq!(
-            Folder::parse(wrong).err().map(|error| error.code),
+            Folder::parse(wrong).err().map(|error| error.code.name()),
             Some("config.sitemap_url"),
             "{wrong}"
         );

@@ -1,0 +1,146 @@
+"""The click options of a command, from its option table."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ..option_table import Option, options_of
+
+_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+
+
+class Whole(click.ParamType[int]):
+    """A whole number; click's own messages are ``x>=1`` and ``valid integer``.
+
+    Args:
+        least: the smallest value, if there is one.
+    """
+
+    name = "integer"
+
+    def __init__(self, least: int | None = None) -> None:
+        self._least = least
+
+    def convert(
+        self, value: str | int, param: click.Parameter | None, ctx: click.Context | None
+    ) -> int:
+        try:
+            number = int(value)
+        except ValueError:
+            number = None
+        if number is None or (self._least is not None and number < self._least):
+            least = "" if self._least is None else f" of {self._least} or more"
+            self.fail(f"{str(value)!r} is not a whole number{least}", param, ctx)
+        return number
+
+
+class Number(click.ParamType[float]):
+    """A number, with a fraction or without."""
+
+    name = "float"
+
+    def convert(
+        self, value: str | float, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        try:
+            return float(value)
+        except ValueError:
+            self.fail(f"{value!r} is not a number; write 30 or 2.5", param, ctx)
+
+
+class Size(click.ParamType[int]):
+    """A number of bytes, with a binary unit or without: ``512MiB``, ``1GB``, ``1048576``."""
+
+    name = "size"
+
+    def convert(
+        self, value: str | int, param: click.Parameter | None, ctx: click.Context | None
+    ) -> int:
+        if isinstance(value, int):
+            return value
+        match = re.fullmatch(r"(\d+)\s*([KMGT]?)(?:i?B)?", value.strip(), re.IGNORECASE)
+        if not match:
+            self.fail(f"{value!r} is not a size; write 512MiB or 1GiB", param, ctx)
+        return int(match[1]) * _UNITS[match[2].upper()]
+
+
+def params_of(table: type[Any]) -> list[click.Parameter]:
+    """One click option for each option of a table; without a value it is None or empty."""
+    return [_param(one) for one in options_of(table)]
+
+
+def given(values: dict[str, Any]) -> dict[str, Any]:
+    """The options that have a value on the command line."""
+    return {key: value for key, value in values.items() if value not in (None, (), {})}
+
+
+def _param(one: Option) -> click.Option:
+    name = one.key.replace("_", "-")
+    flag = one.flag or f"--{name}"
+    if isinstance(one.default, bool):
+        if one.flag is not None:  # --no-NAME alone
+            switch = click.Option([flag, one.name], flag_value=False, type=bool, default=None)
+        else:
+            flags = f"--{name}/--no-{name}" if one.default else f"--{name}"
+            switch = click.Option([flags, one.name], is_flag=True, default=None)
+        switch.help = one.help
+        return switch
+    engines = one.kind == "engine"
+    return click.Option(
+        [flag, one.name],
+        type=_type(one),
+        default=None,
+        multiple=one.is_list or engines,
+        callback=_per_engine if engines else None,
+        metavar=one.metavar,
+        help=_help(one),
+    )
+
+
+def _help(one: Option) -> str:
+    """The help with the default, unless the text already contains ``[what happens without it]``."""
+    if one.show_default:
+        text = one.default if one.show_default is True else one.show_default
+        return f"{one.help}  [default: {text}]"
+    if isinstance(one.default, (int, str)) and one.default != "" and "[" not in one.help:
+        return f"{one.help.removesuffix('.')} [{one.default}]."
+    return one.help
+
+
+def _type(one: Option) -> Any:
+    kinds: dict[str, Any] = {
+        "size": Size(),
+        "path": click.Path(path_type=Path),
+        "file": click.Path(dir_okay=False, path_type=Path),
+        "folder": click.Path(file_okay=False, path_type=Path),
+        "engine": str,
+    }
+    if one.choices:
+        return click.Choice(one.choices)
+    if one.kind is not None:
+        return kinds[one.kind]
+    if one.type in ("int", "int | None"):
+        # other limits are checked with those of urlset.toml and of Python
+        only_least = one.limits is not None and one.limits[1] is None
+        return Whole(one.limits[0] if one.limits and only_least else None)
+    return Number() if one.type == "float" else str
+
+
+def _per_engine(
+    _context: click.Context, _parameter: click.Parameter, values: tuple[str, ...]
+) -> dict[str, str]:
+    """``ENGINE=VALUE`` as an item; the key of ``VALUE`` alone is empty."""
+    from ..announce.options import ENGINES
+
+    found: dict[str, str] = {}
+    for value in values:
+        name, equals, rest = value.partition("=")
+        name, rest = (name, rest) if equals and name in ENGINES else ("", value)
+        if name in found:
+            raise click.BadParameter(f"given twice for {name or 'the same engine'}")
+        found[name] = rest
+    return found

@@ -1,0 +1,225 @@
+//! Row accounting: every row has one outcome, every rejected row is in the reject file, and every
+//! URL is in a shard.
+
+use std::mem::take;
+use std::sync::atomic::Ordering;
+
+use crate::build::duplicates::seen::{Seen, SeenUrls};
+use crate::build::pipeline::message::Input;
+use crate::build::pipeline::progress::Progress;
+use crate::build::pipeline::warnings::Warnings;
+use crate::build::write::rejects::RejectFile;
+use crate::config::{Config, Duplicates, MaxRejects, OnInvalid};
+use crate::error::{Error, ErrorCode, Result};
+use crate::flow::chunk::{Chunk, Reject};
+use crate::flow::outcome::{Outcome, RunError, SetEntry, ShardEntry};
+use crate::flow::sample::Rate;
+
+/// The accounts of a run.
+pub(crate) struct Accounting<'r> {
+    config: &'r Config,
+    progress: &'r Progress,
+    /// the URLs so far, unless duplicates are kept
+    seen: Option<SeenUrls>,
+    rejects: RejectFile,
+    warnings: Warnings,
+    /// what is known so far
+    pub outcome: Outcome,
+    position: BatchPosition,
+}
+
+/// The current batch in its input.
+#[derive(Debug, Default)]
+struct BatchPosition {
+    /// rows of the input before the batch
+    before: u64,
+    /// rows of the batch so far
+    rows: u64,
+}
+
+impl BatchPosition {
+    /// The number of a row in the input, from its number in the batch.
+    fn row(&self, number: u32) -> u64 {
+        self.before + 1 + u64::from(number)
+    }
+}
+
+impl<'r> Accounting<'r> {
+    /// Accounts without any row.
+    pub fn new(
+        config: &'r Config,
+        progress: &'r Progress,
+        seen: Option<SeenUrls>,
+        rejects: RejectFile,
+    ) -> Accounting<'r> {
+        let (outcome, warnings) = (Outcome::default(), Warnings::default());
+        let position = BatchPosition::default();
+        Accounting { config, progress, seen, rejects, warnings, outcome, position }
+    }
+
+    /// The rows that follow belong to another input.
+    pub fn begin_input(&mut self, input: &Input) {
+        if self.outcome.mapping.is_empty() {
+            self.outcome.mapping.clone_from(&input.chosen);
+        }
+        self.position = BatchPosition::default();
+    }
+
+    /// The rows that follow belong to another batch.
+    pub fn end_batch(&mut self) {
+        self.position.before += take(&mut self.position.rows);
+    }
+
+    /// The number of the row after the last one.
+    pub fn next_row(&self) -> u64 {
+        self.position.before + self.position.rows + 1
+    }
+
+    /// The number of the first row of the current batch.
+    pub fn first_row(&self) -> u64 {
+        self.position.row(0)
+    }
+
+    /// Counts the outcomes of the rows of a chunk, and removes duplicates from it.
+    ///
+    /// # Errors
+    /// A rejected row under `--on-invalid fail`, a duplicate under `--duplicates fail`, too many
+    /// rejected rows, or a reject file that cannot be written.
+    pub fn add(&mut self, input: &Input, chunk: &mut Chunk, rate: &Rate) -> Result<(), RunError> {
+        self.outcome.rows += chunk.rows;
+        self.outcome.filtered += chunk.filtered;
+        self.outcome.expanded += chunk.expanded;
+        for (code, count) in &chunk.notes {
+            *self.outcome.notes.entry(code).or_default() += count;
+        }
+        for reject in &chunk.rejects {
+            self.reject(input, reject)?;
+        }
+        if let MaxRejects::Count(limit) = self.config.max_rejects
+            && self.config.max_rejects.is_exceeded(self.outcome.rejected, self.outcome.rows)
+        {
+            return Err(self.too_many_rejects(&limit.to_string()));
+        }
+        self.remove_duplicates(input, chunk)?;
+        self.warnings.add(chunk, rate);
+        let urls = chunk.entries.len() as u64;
+        self.outcome.urls += urls;
+        self.progress.urls.fetch_add(urls, Ordering::Relaxed);
+        self.position.rows += chunk.rows + chunk.blank;
+        Ok(())
+    }
+
+    fn reject(&mut self, input: &Input, reject: &Reject) -> Result<()> {
+        let row = self.position.row(reject.row);
+        if self.config.on_invalid == OnInvalid::Fail {
+            let value = String::from_utf8_lossy(&reject.value);
+            let message = format!("{value:?} {}", reject.message);
+            let mut error = Error::new(ErrorCode::Reject(reject.code), message);
+            error.position.column.clone_from(&reject.column);
+            return Err(error.in_input(&input.name).at_row(row));
+        }
+        self.outcome.rejected += 1;
+        *self.outcome.rejects_by_code.entry(reject.code).or_default() += 1;
+        self.rejects.write(&input.name, row, reject)
+    }
+
+    fn remove_duplicates(&mut self, input: &Input, chunk: &mut Chunk) -> Result<()> {
+        let Some(seen) = &mut self.seen else { return Ok(()) };
+        let mut duplicates = Vec::new();
+        seen.hashes.insert(&chunk.keys, &mut duplicates);
+        if let Some(&first) = duplicates.first()
+            && self.config.duplicates == Duplicates::Fail
+        {
+            let row = self.position.row(chunk.entries[first as usize].row);
+            let message = "its URL came before; drop such rows (--duplicates drop) or fix the data";
+            let error = Error::new(ErrorCode::DuplicatesFound, message);
+            return Err(error.in_input(&input.name).at_row(row));
+        }
+        self.outcome.duplicates += duplicates.len() as u64;
+        chunk.remove(&duplicates);
+        Ok(())
+    }
+
+    /// All rows have been read: the next run of the build continues with the URLs so far.
+    pub fn end_rows(&mut self, kept: &Seen) {
+        if let Some(seen) = self.seen.take() {
+            kept.give(seen);
+        }
+    }
+
+    /// Checks that the accounts agree with the shards, and returns the outcome.
+    ///
+    /// # Errors
+    /// `internal.fates` and `internal.rejects` if they do not agree; too many rejected rows.
+    pub fn finish(
+        mut self,
+        mut shards: Vec<ShardEntry>,
+        sets: Vec<SetEntry>,
+    ) -> Result<Outcome, RunError> {
+        shards
+            .sort_unstable_by_key(|shard| (shard.set.as_ref().map(|set| set.number), shard.number));
+        (self.outcome.shards, self.outcome.sets) = (shards, sets);
+        self.rejects.finish()?;
+        check_rejects(self.rejects.rows(), self.outcome.rejected)?;
+        check_outcomes(&self.outcome)?;
+        self.warnings.finish(&mut self.outcome);
+        if let MaxRejects::Share(limit) = self.config.max_rejects
+            && self.config.max_rejects.is_exceeded(self.outcome.rejected, self.outcome.rows)
+        {
+            // 29% is 28.999999999999996 when it is computed from 0.29
+            let percent = (limit * 1e8).round() / 1e6;
+            return Err(self.too_many_rejects(&format!("{percent}%")));
+        }
+        Ok(self.outcome)
+    }
+
+    /// The error for more rejected rows than `limit`.
+    fn too_many_rejects(&mut self, limit: &str) -> RunError {
+        let mut outcome = take(&mut self.outcome);
+        let codes: Vec<String> =
+            outcome.rejects_by_code.iter().map(|(code, n)| format!("{code} {n}")).collect();
+        let message = format!(
+            "{} of {} rows rejected, more than {limit} ({}); the first is {}; see the reject file, \
+             then fix the data or allow more (--max-rejects)",
+            outcome.rejected,
+            outcome.rows,
+            codes.join(", "),
+            self.rejects.first().unwrap_or("in it")
+        );
+        outcome.shards.clear(); // none of them will be published
+        let error = Error::new(ErrorCode::RejectsLimit, message);
+        RunError { error, outcome: Some(Box::new(outcome)) }
+    }
+}
+
+/// Every row has one outcome, and every URL is in a shard.
+fn check_outcomes(outcome: &Outcome) -> Result<()> {
+    let outcomes = outcome.urls + outcome.rejected + outcome.filtered + outcome.duplicates;
+    let listed: u64 = outcome.shards.iter().map(|shard| u64::from(shard.urls)).sum();
+    if outcome.rows + outcome.expanded == outcomes && listed == outcome.urls {
+        return Ok(());
+    }
+    let message = format!(
+        "{} rows and {} expanded do not add up to {} URLs ({listed} in shards), {} rejected, {} \
+         filtered, {} duplicates; nothing was published; please report this",
+        outcome.rows,
+        outcome.expanded,
+        outcome.urls,
+        outcome.rejected,
+        outcome.filtered,
+        outcome.duplicates
+    );
+    Err(Error::new(ErrorCode::InternalFates, message))
+}
+
+/// Every rejected row is in the reject file.
+fn check_rejects(written: u64, rejected: u64) -> Result<()> {
+    if written == rejected {
+        return Ok(());
+    }
+    let message = format!(
+        "the reject file has {written} rows of {rejected} that were rejected; nothing was \
+         published; please report this"
+    );
+    Err(Error::new(ErrorCode::InternalRejects, message))
+}

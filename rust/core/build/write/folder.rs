@@ -1,0 +1,175 @@
+//! A staging folder as a sink: files are written, checked and fsynced.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::Write;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, OnceLock};
+use std::thread::JoinHandle;
+
+use crossbeam_channel::{Sender, bounded};
+
+use crate::UNCHECKED;
+use crate::build::write::sink::{Sink, SinkFile};
+use crate::error::{Error, ErrorCode, Result};
+use crate::flow::outcome::ShardEntry;
+use crate::thread;
+use crate::thread::inject;
+
+/// Limit of the files that wait for their fsync while the kernel writes them. Each is an open file,
+/// of which a process may have 256 or 1,024, and in a strict setting fewer.
+const MAX_UNSYNCED: usize = 32;
+/// The number of bytes at the end of a file that are read back.
+const CHECKED_BYTES: usize = 8;
+
+/// Writes files to a folder.
+pub struct Folder {
+    /// exists
+    path: PathBuf,
+    syncer: Mutex<Option<Syncer>>,
+}
+
+/// A thread that waits for the disk, so that the workers need not.
+struct Syncer {
+    files: Sender<Unsynced>,
+    thread: JoinHandle<Option<Result<()>>>,
+    panic: Arc<OnceLock<Error>>,
+}
+
+struct Unsynced {
+    path: PathBuf,
+    file: File,
+}
+
+impl Syncer {
+    fn new() -> Result<Syncer> {
+        let (files, queue) = bounded::<Unsynced>(MAX_UNSYNCED);
+        let panic = Arc::new(OnceLock::new());
+        let work = move || {
+            for Unsynced { path, file } in queue {
+                inject("syncer.file");
+                file.sync_all().map_err(|e| Error::unwritable(&path, e))?;
+            }
+            Ok(())
+        };
+        let failed = panic.clone();
+        let thread = thread::start("syncer", work, move |error| drop(failed.set(error)))?;
+        Ok(Syncer { files, thread, panic })
+    }
+
+    /// Waits until all files are on the disk.
+    fn finish(self) -> Result<()> {
+        drop(self.files);
+        let ended = self.thread.join().ok().flatten();
+        let panic = Arc::into_inner(self.panic).and_then(OnceLock::into_inner);
+        panic.map_or_else(|| ended.unwrap_or_else(|| Err(Error::thread())), Err)
+    }
+}
+
+impl Folder {
+    /// A sink for a folder that exists.
+    pub fn new(path: PathBuf) -> Folder {
+        Folder { path, syncer: Mutex::new(None) }
+    }
+
+    /// Queues a file for its fsync.
+    fn sync_later(&self, unsynced: Unsynced) -> Result<()> {
+        let files = {
+            let mut syncer = self.syncer.lock().map_err(|_| Error::thread())?;
+            match &*syncer {
+                Some(started) => started.files.clone(),
+                None => syncer.insert(Syncer::new()?).files.clone(),
+            }
+        };
+        if files.send(unsynced).is_ok() {
+            return Ok(());
+        }
+        // the thread ends early only with an error
+        match self.syncer.lock().map_err(|_| Error::thread())?.take() {
+            Some(syncer) => syncer.finish(),
+            None => Err(Error::thread()),
+        }
+    }
+}
+
+impl Sink for Folder {
+    fn create(&self, name: &str) -> Result<Box<dyn SinkFile + '_>> {
+        let path = self.path.join(name);
+        let failed = |e| Error::unwritable(&path, e);
+        if let Some(parent) = path.parent() {
+            fs::create_dir_all(parent).map_err(failed)?;
+        }
+        let mut options = OpenOptions::new();
+        let file = options.read(true).write(true).create_new(true).open(&path).map_err(failed)?;
+        Ok(Box::new(FolderFile { folder: self, path, file, last: Vec::new() }))
+    }
+
+    fn finish(&self) -> Result<()> {
+        if let Some(syncer) = self.syncer.lock().map_err(|_| Error::thread())?.take() {
+            syncer.finish()?;
+        }
+        File::open(&self.path)
+            .and_then(|folder| folder.sync_all())
+            .map_err(|e| Error::unwritable(&self.path, e))
+    }
+}
+
+struct FolderFile<'f> {
+    folder: &'f Folder,
+    path: PathBuf,
+    file: File,
+    /// the last bytes that were written, at most [`CHECKED_BYTES`]
+    last: Vec<u8>,
+}
+
+impl SinkFile for FolderFile<'_> {
+    fn write(&mut self, part: &[u8]) -> Result<()> {
+        self.last.extend_from_slice(&part[part.len().saturating_sub(CHECKED_BYTES)..]);
+        self.last.drain(..self.last.len().saturating_sub(CHECKED_BYTES));
+        self.file.write_all(part).map_err(|e| Error::unwritable(&self.path, e))
+    }
+
+    fn close(self: Box<Self>, entry: &ShardEntry) -> Result<()> {
+        let FolderFile { folder, path, file, last } = *self;
+        check_file(&path, &file, entry.compressed_bytes, &last)?;
+        folder.sync_later(Unsynced { path, file })
+    }
+}
+
+/// Checks that a file has the size and the last bytes that were written to it.
+fn check_file(path: &Path, file: &File, size: u64, last: &[u8]) -> Result<()> {
+    let failed = |e| Error::unwritable(path, e);
+    let damaged = |message: String| {
+        Err(Error::new(ErrorCode::OutputDamaged, format!("{}: {message}", path.display())))
+    };
+    let found = file.metadata().map_err(failed)?.len();
+    if found != size {
+        return damaged(format!("{found} bytes, {size} were written"));
+    }
+    let mut end = vec![0; last.len()];
+    file.read_exact_at(&mut end, size.saturating_sub(last.len() as u64)).map_err(failed)?;
+    if end != last && !UNCHECKED {
+        return damaged("its last bytes are not those that were written".to_owned());
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A device that takes all bytes and keeps none is a file that is too short.
+    #[test]
+    fn a_file_that_is_not_what_was_written_is_found() {
+        let null = OpenOptions::new().read(true).write(true).open("/dev/null").unwrap();
+        let path = Path::new("/dev/null");
+        assert_eq!(check_file(path, &null, 5, b"").unwrap_err().code, "output.damaged");
+        let target = std::env::temp_dir().join(format!("urlset-short-{}", std::process::id()));
+        fs::write(&target, "0123456789").unwrap();
+        let file = File::open(&target).unwrap();
+        assert!(check_file(&target, &file, 10, b"23456789").is_ok());
+        let wrong = check_file(&target, &file, 10, b"23456780").unwrap_err();
+        assert_eq!(wrong.code, "output.damaged");
+        fs::remove_file(&target).unwrap();
+    }
+}

@@ -1,0 +1,65 @@
+//! The hosts that the URLs of a file have although they are not allowed.
+
+use std::collections::BTreeMap;
+
+use crate::inspect::codes::Code;
+use crate::inspect::finding::{At, Log, text};
+
+/// The number of hosts with a finding each; the URLs on further hosts share one finding.
+const MAX_HOSTS: usize = 1_000;
+
+/// The finding of one host.
+struct Other {
+    code: &'static Code,
+    at: At,
+    url: Vec<u8>,
+    count: u64,
+    wanted: String,
+}
+
+/// The hosts of a file that are not allowed: one finding each, with the number of URLs.
+#[derive(Default)]
+pub struct OtherHosts {
+    hosts: BTreeMap<Vec<u8>, Other>,
+}
+
+impl OtherHosts {
+    /// Counts a URL. `wanted` returns what its host should be.
+    pub fn add(
+        &mut self,
+        code: &'static Code,
+        mut origin: Vec<u8>,
+        url: &[u8],
+        at: At,
+        wanted: impl FnOnce() -> String,
+    ) {
+        if self.hosts.len() >= MAX_HOSTS && !self.hosts.contains_key(&origin) {
+            origin.clear();
+        }
+        let other = self.hosts.entry(origin).or_insert_with(|| Other {
+            code,
+            at,
+            url: url.to_vec(),
+            count: 0,
+            wanted: wanted(),
+        });
+        other.count += 1;
+    }
+
+    /// Adds the findings to the log.
+    pub fn report(&mut self, log: &mut Log) {
+        let hosts = std::mem::take(&mut self.hosts);
+        let mut hosts: Vec<_> = hosts.into_iter().collect();
+        hosts.sort_by_key(|(_, other)| other.at.offset);
+        for (origin, Other { code, at, url, count, wanted }) in hosts {
+            log.add(code, at, Some(&url), || {
+                let what = if count == 1 { "URL" } else { "URLs" };
+                let origin = match origin.is_empty() {
+                    true => "further hosts".to_owned(),
+                    false => text(&origin, 300),
+                };
+                format!("{count} {what} on {origin}; {wanted}")
+            });
+        }
+    }
+}

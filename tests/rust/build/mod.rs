@@ -1,0 +1,7 @@
+mod csv;
+mod gzip;
+mod packer;
+mod render;
+mod sort;
+mod stable;
+mod write;
