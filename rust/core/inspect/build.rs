@@ -3,7 +3,7 @@
 use crate::inspect::check::value::trim;
 use crate::inspect::document::entry::{Entry, Field, Part, Places};
 use crate::inspect::document::model::Ns;
-use crate::inspect::finding::At;
+use crate::inspect::finding::Location;
 use crate::sitemap::element::{Attribute, Element, Role};
 use crate::sitemap::extension;
 
@@ -27,9 +27,9 @@ pub(crate) struct EntryBuf {
     arena: Vec<u8>,
     parts: Vec<Part>,
     texts: [Option<(u32, u32)>; 4],
-    places: [At; 4],
+    places: [Location; 4],
     padded: u8,
-    at: At,
+    at: Location,
     /// The apostrophe of `loc` was written as itself.
     pub bare_apostrophe: bool,
     /// White space precedes the root.
@@ -53,7 +53,7 @@ impl EntryBuf {
     }
 
     /// An element starts.
-    pub fn open(&mut self, element: &'static Element, at: At) {
+    pub fn open(&mut self, element: &'static Element, at: Location) {
         match element.role {
             Role::Entry => {
                 self.clear();
@@ -72,7 +72,7 @@ impl EntryBuf {
     }
 
     /// A text element ends.
-    pub fn value(&mut self, element: &'static Element, text: &[u8], at: At) {
+    pub fn value(&mut self, element: &'static Element, text: &[u8], at: Location) {
         let which = match element.role {
             Role::Loc => 0,
             Role::Lastmod => 1,
@@ -94,7 +94,7 @@ impl EntryBuf {
     }
 
     /// An attribute that is read back.
-    pub fn attribute(&mut self, attribute: &'static Attribute, value: &[u8], at: At) {
+    pub fn attribute(&mut self, attribute: &'static Attribute, value: &[u8], at: Location) {
         self.part(Field::Attribute(attribute), trim(value), at);
     }
 
@@ -114,7 +114,7 @@ impl EntryBuf {
     }
 
     /// All attributes of an `xhtml:link` are read: keep it if it is an alternate of a language.
-    pub fn close_alternate(&mut self, at: At) {
+    pub fn close_alternate(&mut self, at: Location) {
         let link = std::mem::take(&mut self.alternate);
         if let (Some(lang), Some(href)) = (link.hreflang, link.href)
             && link.rel.is_some_and(|rel| rel.eq_ignore_ascii_case(b"alternate"))
@@ -124,7 +124,7 @@ impl EntryBuf {
         }
     }
 
-    fn part(&mut self, field: Field, text: &[u8], at: At) {
+    fn part(&mut self, field: Field, text: &[u8], at: Location) {
         let start = self.arena.len() as u32;
         self.arena.extend_from_slice(text);
         self.parts.push(Part { field, text: (start, self.arena.len() as u32), at });

@@ -13,7 +13,7 @@ use crate::inspect::codes::Code;
 use crate::inspect::document::entry::{Entry, Form, Visitor};
 use crate::inspect::document::inflate::Inflater;
 use crate::inspect::document::parse;
-use crate::inspect::finding::{At, Finding, Log, MAX_URL_SHOWN, text};
+use crate::inspect::finding::{Finding, Location, Log, MAX_URL_SHOWN, text};
 use crate::inspect::partition::{HashRecord, Partitioned};
 use crate::inspect::target::{FileReport, Target};
 use crate::inspect::workers::Workers;
@@ -199,7 +199,7 @@ pub fn report(
 
 /// The URL and line of a place.
 struct Located {
-    at: At,
+    at: Location,
     url: Vec<u8>,
     other: Place,
 }

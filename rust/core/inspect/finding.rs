@@ -14,7 +14,7 @@ use crate::inspect::codes::Code;
 
 /// A position in the uncompressed bytes of a file.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct At {
+pub struct Location {
     /// Byte offset, 0 for the first byte.
     pub offset: u64,
     /// The line, from 1; 0 for a finding about the whole file.
@@ -27,7 +27,7 @@ pub struct Finding {
     /// The code, with severity and help.
     pub code: &'static Code,
     /// The position.
-    pub at: At,
+    pub at: Location,
     /// The URL of the entry, if known.
     pub url: Option<String>,
     /// What is wrong, in one line; long values are cut.
@@ -108,7 +108,7 @@ impl Log {
     pub fn add(
         &mut self,
         code: &'static Code,
-        at: At,
+        at: Location,
         url: Option<&[u8]>,
         message: impl FnOnce() -> String,
     ) {
@@ -133,11 +133,16 @@ impl Log {
 
     /// Adds a finding about the whole file.
     pub fn whole_file(&mut self, code: &'static Code, message: impl FnOnce() -> String) {
-        self.add(code, At::default(), None, message);
+        self.add(code, Location::default(), None, message);
     }
 
     /// Adds a finding that makes a file unreliable otherwise, but not this one.
-    pub fn add_harmless(&mut self, code: &'static Code, at: At, message: impl FnOnce() -> String) {
+    pub fn add_harmless(
+        &mut self,
+        code: &'static Code,
+        at: Location,
+        message: impl FnOnce() -> String,
+    ) {
         self.count(code, at, None, message);
     }
 
@@ -145,7 +150,7 @@ impl Log {
     fn count(
         &mut self,
         code: &'static Code,
-        at: At,
+        at: Location,
         url: Option<&[u8]>,
         message: impl FnOnce() -> String,
     ) -> Option<Finding> {

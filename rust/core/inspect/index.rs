@@ -7,7 +7,7 @@ use std::path::Path;
 use crate::inspect::codes;
 use crate::inspect::document::entry::{Entry, Form, Visitor};
 use crate::inspect::document::{inflate, parse};
-use crate::inspect::finding::{At, Finding, Log};
+use crate::inspect::finding::{Finding, Location, Log};
 use crate::sitemap::date::Written;
 use crate::sitemap::limits::MAX_ENTRIES;
 
@@ -19,7 +19,7 @@ pub struct Child {
     /// The lastmod as written, if it is a W3C Datetime.
     pub lastmod: Option<String>,
     /// The position of its `loc`.
-    pub at: At,
+    pub at: Location,
 }
 
 impl Child {

@@ -13,7 +13,7 @@ use crate::inspect::cross_file::{self, Place};
 use crate::inspect::document::entry::{Entry, Field, Form, Visitor};
 use crate::inspect::document::inflate::{Inflater, Opened};
 use crate::inspect::document::{Summary, parse};
-use crate::inspect::finding::{At, Log};
+use crate::inspect::finding::{Location, Log};
 use crate::inspect::index::Child;
 use crate::inspect::partition::{Partitioned, Partitions, Writer};
 use crate::inspect::workers::Workers;
@@ -184,7 +184,9 @@ fn check_file(
     visitor.checks.finish(summary.form, summary.bytes, &mut log);
     if target.listed && summary.form == Form::Index {
         let url = target.url.as_deref().map(str::as_bytes);
-        log.add(&codes::INDEX_NESTED, At::default(), url, || "an index lists an index".to_owned());
+        log.add(&codes::INDEX_NESTED, Location::default(), url, || {
+            "an index lists an index".to_owned()
+        });
     }
     Ok(FileReport {
         summary,

@@ -6,7 +6,7 @@ use crate::inspect::check::other_hosts::OtherHosts;
 use crate::inspect::check::url as url_findings;
 use crate::inspect::codes;
 use crate::inspect::document::entry::{Entry, Field, Form};
-use crate::inspect::finding::{At, Log, quoted, text};
+use crate::inspect::finding::{Location, Log, quoted, text};
 use crate::sitemap::date::{Precision, Written};
 use crate::sitemap::element::{Element, Limit};
 use crate::sitemap::extension::{self, alternate};
@@ -162,7 +162,7 @@ impl<'a> EntryChecks<'a> {
     }
 
     /// Host and directory.
-    fn place(&mut self, form: Form, loc: &[u8], at: At, log: &mut Log) {
+    fn place(&mut self, form: Form, loc: &[u8], at: Location, log: &mut Log) {
         if self.prefix.is_empty() || !loc.starts_with(&self.prefix) {
             let Some(absolute) = url::split_absolute(loc) else { return };
             if absolute.authority.userinfo.is_some() {
@@ -320,7 +320,7 @@ impl<'a> EntryChecks<'a> {
     }
 
     /// A block of an extension begins.
-    fn block(&mut self, place: usize, at: At, loc: Option<&[u8]>, log: &mut Log) {
+    fn block(&mut self, place: usize, at: Location, loc: Option<&[u8]>, log: &mut Log) {
         let Some(Limit { count: max, finding: Some(code), .. }) = extension::ALL[place].per_file
         else {
             return;
@@ -333,7 +333,7 @@ impl<'a> EntryChecks<'a> {
 
     /// The file is at its end: `bytes` is its size before compression.
     pub fn finish(&mut self, form: Form, bytes: u64, log: &mut Log) {
-        let nowhere = At::default();
+        let nowhere = Location::default();
         self.other_hosts.report(log);
         if bytes > MAX_BYTES {
             log.add(&codes::LIMIT_BYTES, nowhere, None, || format!("{bytes} bytes"));

@@ -3,7 +3,7 @@
 use crate::inspect::build::EntryBuf;
 use crate::inspect::check::url::message;
 use crate::inspect::document::entry::Field;
-use crate::inspect::finding::{At, Log, quoted};
+use crate::inspect::finding::{Location, Log, quoted};
 use crate::sitemap::element::{Attribute, Content, Element};
 use crate::sitemap::extension::alternate as link;
 use crate::sitemap::extension::descriptor::Extension;
@@ -12,7 +12,7 @@ use crate::sitemap::url;
 use crate::sitemap::value::{UrlRule, ValueKind};
 
 /// An `xhtml:link`, its attributes read.
-pub(crate) fn alternate(entry: &EntryBuf, at: At, log: &mut Log) {
+pub(crate) fn alternate(entry: &EntryBuf, at: Location, log: &mut Log) {
     let found = &entry.alternate;
     let loc = Some(entry.loc());
     match &found.rel {
@@ -44,7 +44,7 @@ pub(crate) fn alternate(entry: &EntryBuf, at: At, log: &mut Log) {
 }
 
 /// The block of an extension that just ended.
-pub(crate) fn block(extension: &Extension, entry: &EntryBuf, at: At, log: &mut Log) {
+pub(crate) fn block(extension: &Extension, entry: &EntryBuf, at: Location, log: &mut Log) {
     let loc = entry.loc();
     let one_of = extension.one_of.as_ref();
     let mut one = one_of.is_none();

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::inspect::codes::Code;
-use crate::inspect::finding::{At, Log, text};
+use crate::inspect::finding::{Location, Log, text};
 
 /// The number of hosts with a finding each; the URLs on further hosts share one finding.
 const MAX_HOSTS: usize = 1_000;
@@ -11,7 +11,7 @@ const MAX_HOSTS: usize = 1_000;
 /// The finding of one host.
 struct Other {
     code: &'static Code,
-    at: At,
+    at: Location,
     url: Vec<u8>,
     count: u64,
     wanted: String,
@@ -30,7 +30,7 @@ impl OtherHosts {
         code: &'static Code,
         mut origin: Vec<u8>,
         url: &[u8],
-        at: At,
+        at: Location,
         wanted: impl FnOnce() -> String,
     ) {
         if self.hosts.len() >= MAX_HOSTS && !self.hosts.contains_key(&origin) {

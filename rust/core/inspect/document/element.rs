@@ -9,7 +9,7 @@ use crate::inspect::document::model;
 use crate::inspect::document::model::Ns;
 use crate::inspect::document::names::{Raw, is_char};
 use crate::inspect::document::xml::Parser;
-use crate::inspect::finding::{At, quoted, text};
+use crate::inspect::finding::{Location, quoted, text};
 use crate::sitemap::element::{Content, Element, Limit, Role};
 use crate::sitemap::extension as format;
 use crate::sitemap::extension::alternate as link;
@@ -18,7 +18,7 @@ use crate::sitemap::value::ValueKind;
 
 impl<V: Visitor> Parser<'_, V> {
     /// The root decides what the document is.
-    pub(crate) fn root(&mut self, name: &str, at: At) -> Option<&'static Element> {
+    pub(crate) fn root(&mut self, name: &str, at: Location) -> Option<&'static Element> {
         let Some((ns, uri, local)) = self.namespaces.element(name) else {
             self.bad(&codes::NS_PREFIX, at, || {
                 format!("the prefix of <{}> is not declared", text(name.as_bytes(), 60))
@@ -52,7 +52,7 @@ impl<V: Visitor> Parser<'_, V> {
     }
 
     /// Holds a child against the model of its parent.
-    pub(crate) fn child(&mut self, name: &str, at: At) -> Option<&'static Element> {
+    pub(crate) fn child(&mut self, name: &str, at: Location) -> Option<&'static Element> {
         let depth = self.stack.len();
         let parent = self.stack.last_mut()?;
         let parent_model = parent.model?;
@@ -153,7 +153,7 @@ impl<V: Visitor> Parser<'_, V> {
     }
 
     /// Unescapes an attribute value, telling what is wrong with it.
-    pub(crate) fn attribute_text(&mut self, name: &str, value: &str, at: At) -> Vec<u8> {
+    pub(crate) fn attribute_text(&mut self, name: &str, value: &str, at: Location) -> Vec<u8> {
         self.check_characters(value, at);
         if !value.contains(['&', '\t', '\n', '\r']) {
             return value.as_bytes().to_vec();
@@ -185,7 +185,7 @@ impl<V: Visitor> Parser<'_, V> {
         out
     }
 
-    pub(crate) fn attributes(&mut self, model: &'static Element, raw: &[Raw<'_>], at: At) {
+    pub(crate) fn attributes(&mut self, model: &'static Element, raw: &[Raw<'_>], at: Location) {
         let mut seen = 0u64;
         for (name, value) in raw {
             let value = self.attribute_text(name, value, at);
@@ -251,7 +251,7 @@ impl<V: Visitor> Parser<'_, V> {
     }
 
     /// A text element ends.
-    pub(crate) fn value(&mut self, model: &'static Element, kind: ValueKind, at: At) {
+    pub(crate) fn value(&mut self, model: &'static Element, kind: ValueKind, at: Location) {
         let value = std::mem::take(&mut self.text);
         let empty = value::trim(&value).is_empty();
         if empty && kind != ValueKind::Any && model.role != Role::Loc {
@@ -268,7 +268,7 @@ impl<V: Visitor> Parser<'_, V> {
 
     /// One of the five entities, or a character by number; anything else is a finding, and kept as
     /// it was written.
-    pub(crate) fn resolve(&mut self, name: &str, at: At, out: &mut Vec<u8>) {
+    pub(crate) fn resolve(&mut self, name: &str, at: Location, out: &mut Vec<u8>) {
         let named = fast::ENTITIES
             .iter()
             .find(|(known, _)| known.strip_suffix(b";") == Some(name.as_bytes()));
@@ -295,12 +295,12 @@ impl<V: Visitor> Parser<'_, V> {
         }
     }
 
-    pub(crate) fn check_characters(&mut self, part: &str, at: At) {
+    pub(crate) fn check_characters(&mut self, part: &str, at: Location) {
         if part.bytes().all(|b| matches!(b, b' '..=0x7f | b'\n' | b'\t' | b'\r')) {
             return;
         }
         if let Some((offset, c)) = part.char_indices().find(|&(_, c)| !is_char(c)) {
-            let at = At { offset: at.offset + offset as u64, ..at };
+            let at = Location { offset: at.offset + offset as u64, ..at };
             self.bad(&codes::XML_CHARACTER, at, || format!("the character U+{:04X}", c as u32));
         }
     }

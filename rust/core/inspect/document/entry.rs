@@ -1,6 +1,6 @@
 //! One entry of a sitemap, as the parser passes it on.
 
-use crate::inspect::finding::{At, Log};
+use crate::inspect::finding::{Location, Log};
 use crate::sitemap::element::{Attribute, Element};
 
 /// What a part of an extension is.
@@ -58,14 +58,14 @@ pub struct Part {
     /// Its text: start and end in the arena.
     pub text: (u32, u32),
     /// Where its element starts in the file.
-    pub at: At,
+    pub at: Location,
 }
 
 /// The positions of the elements of an entry; computed only if a finding needs them.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Places<'a> {
     /// Known: loc, lastmod, changefreq, priority.
-    Known([At; 4]),
+    Known([Location; 4]),
     /// In the bytes of the entry, at these offsets.
     Within(&'a [u8], [u32; 4]),
 }
@@ -86,7 +86,7 @@ pub struct Entry<'a> {
     pub parts: &'a [Part],
     pub(crate) arena: &'a [u8],
     /// Where it starts.
-    pub at: At,
+    pub at: Location,
     pub(crate) places: Places<'a>,
     /// White space surrounds a value: bits 0 to 3 for loc, lastmod, changefreq, priority.
     pub(crate) padded: u8,
@@ -101,14 +101,14 @@ impl<'a> Entry<'a> {
     }
 
     /// The position of loc (0), lastmod (1), changefreq (2) or priority (3).
-    pub fn place(&self, which: usize) -> At {
+    pub fn place(&self, which: usize) -> Location {
         match self.places {
             Places::Known(places) => places.get(which).copied().unwrap_or(self.at),
             Places::Within(raw, offsets) => {
                 let offset = offsets.get(which).copied().unwrap_or(0);
                 let before = raw.get(..offset as usize).unwrap_or_default();
                 let lines = memchr::memchr_iter(b'\n', before).count() as u64;
-                At { offset: self.at.offset + u64::from(offset), line: self.at.line + lines }
+                Location { offset: self.at.offset + u64::from(offset), line: self.at.line + lines }
             }
         }
     }

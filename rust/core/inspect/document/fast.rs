@@ -6,7 +6,7 @@
 //! leaves to the XML parser; a property test holds the two against each other.
 
 use crate::inspect::document::entry::{Field, Part};
-use crate::inspect::finding::At;
+use crate::inspect::finding::Location;
 use crate::sitemap::hreflang::{self, Policy};
 use crate::sitemap::namespaces::IMAGES;
 use crate::sitemap::url;
@@ -56,7 +56,7 @@ const MOST_TEXT: usize = 1 << 20;
 
 impl Extensions {
     /// Takes images and alternates up to `</url>`; `start` is the place of `bytes[0]`.
-    fn take(&mut self, bytes: &[u8], mut at: usize, start: At) -> Option<usize> {
+    fn take(&mut self, bytes: &[u8], mut at: usize, start: Location) -> Option<usize> {
         let (mut counted, mut line) = (0, start.line);
         loop {
             at = space(bytes, at);
@@ -68,7 +68,7 @@ impl Extensions {
             }
             line += memchr::memchr_iter(b'\n', bytes.get(counted..at)?).count() as u64;
             counted = at;
-            let mut place = At { offset: start.offset + at as u64, line };
+            let mut place = Location { offset: start.offset + at as u64, line };
             if self.images
                 && let Some(inside) = expect(bytes, at, b"<image:image>")
             {
@@ -78,7 +78,7 @@ impl Extensions {
                 let end = text + memchr::memchr(b'<', bytes.get(text..)?)?;
                 line += memchr::memchr_iter(b'\n', &bytes[counted..tag]).count() as u64;
                 counted = tag;
-                place = At { offset: start.offset + tag as u64, line };
+                place = Location { offset: start.offset + tag as u64, line };
                 self.url(Field::ImageLoc, &bytes[text..end], place)?;
                 at = space(bytes, expect(bytes, end, b"</image:loc>")?);
                 at = expect(bytes, at, b"</image:image>")?;
@@ -106,7 +106,7 @@ impl Extensions {
     }
 
     /// A part whose text is a URL.
-    fn url(&mut self, field: Field, written: &[u8], place: At) -> Option<()> {
+    fn url(&mut self, field: Field, written: &[u8], place: Location) -> Option<()> {
         if written.is_empty() || !plain(written) || memchr::memchr(b'<', written).is_some() {
             return None;
         }
@@ -134,7 +134,7 @@ impl Extensions {
         Some(())
     }
 
-    fn part(&mut self, field: Field, text: &[u8], at: At) -> Option<()> {
+    fn part(&mut self, field: Field, text: &[u8], at: Location) -> Option<()> {
         let start = u32::try_from(self.arena.len()).ok()?;
         self.arena.extend_from_slice(text);
         let end = u32::try_from(self.arena.len()).ok()?;
@@ -148,7 +148,7 @@ const LINK: &[u8] = b"<xhtml:link rel=\"alternate\" hreflang=\"";
 /// The `<url>` at the start of `bytes`, after white space; `None` where it is not of the common
 /// shape or not wholly there. `start` is the place of `bytes[0]`; `more` gets the extensions.
 #[inline]
-pub fn scan(bytes: &[u8], start: At, more: &mut Extensions) -> Option<Shape> {
+pub fn scan(bytes: &[u8], start: Location, more: &mut Extensions) -> Option<Shape> {
     more.parts.clear();
     more.arena.clear();
     let mut shape = Shape { start: space(bytes, 0), ..Shape::default() };
@@ -240,7 +240,7 @@ mod tests {
         let one =
             b"\n <url>\n<loc>https://a.example/?a=1&amp;b=2</loc><priority>0.5</priority></url>";
         let mut none = Extensions::default();
-        let shape = scan(one, At::default(), &mut none).unwrap();
+        let shape = scan(one, Location::default(), &mut none).unwrap();
         assert_eq!((shape.start, shape.end, shape.escaped), (2, one.len(), true));
         let mut loc = Vec::new();
         unescape(&one[shape.texts[0].0..shape.texts[0].1], &mut loc);
@@ -258,7 +258,7 @@ mod tests {
             b"<url ><loc>https://a.example/</loc></url>",
         ] {
             assert_eq!(
-                scan(odd, At::default(), &mut none),
+                scan(odd, Location::default(), &mut none),
                 None,
                 "{}",
                 String::from_utf8_lossy(odd)

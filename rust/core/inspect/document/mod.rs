@@ -23,7 +23,7 @@ mod tests;
 mod text;
 mod xml;
 
-use crate::inspect::finding::{At, Log};
+use crate::inspect::finding::{Location, Log};
 use crate::inspect::{check, codes};
 use crate::sitemap::url::split_absolute;
 use entry::{Form, Visitor};
@@ -60,7 +60,7 @@ pub fn parse<V: Visitor>(
 ) -> (Summary, Vec<u8>) {
     let mut source = Source::new(bytes);
     if let Err(error) = source.more() {
-        log.add(&codes::FILE_UNREADABLE, At::default(), None, || crate::error::plain(&error));
+        log.add(&codes::FILE_UNREADABLE, Location::default(), None, || crate::error::plain(&error));
     }
     let start = source.at();
     if let Some(form) = encoding::of(source.window()) {
@@ -99,7 +99,9 @@ pub fn parse<V: Visitor>(
         log.add(&codes::UTF8_INVALID, at, None, || "bytes that are not UTF-8".to_owned());
     }
     if document.form == Form::Unknown && first.is_some() && !log.is_broken() {
-        log.add(&codes::FILE_NOT_SITEMAP, At::default(), None, || "no root element".to_owned());
+        log.add(&codes::FILE_NOT_SITEMAP, Location::default(), None, || {
+            "no root element".to_owned()
+        });
     }
     let xml::Document { form, entries, news, .. } = document;
     (Summary { form, entries, news, bytes }, source.into_buffer())
@@ -112,7 +114,7 @@ fn decode(source: Source, form: encoding::Form, log: &mut Log) -> Source {
     }
     let mut source = source.decode(form);
     if let Err(error) = source.more() {
-        log.add(&codes::FILE_UNREADABLE, At::default(), None, || crate::error::plain(&error));
+        log.add(&codes::FILE_UNREADABLE, Location::default(), None, || crate::error::plain(&error));
     }
     source
 }
@@ -120,7 +122,9 @@ fn decode(source: Source, form: encoding::Form, log: &mut Log) -> Source {
 fn log_empty(source: &mut Source, log: &mut Log) {
     match source.take_damage() {
         Some((damage, at)) => log.add(damage.code, at, None, || damage.message),
-        None => log.add(&codes::FILE_EMPTY, At::default(), None, || "nothing in it".to_owned()),
+        None => {
+            log.add(&codes::FILE_EMPTY, Location::default(), None, || "nothing in it".to_owned())
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
 use crate::inspect::codes;
-use crate::inspect::finding::{At, Log};
+use crate::inspect::finding::{Location, Log};
 
 /// Opens a regular file for reading; a link to one is followed. Nothing that the path may name
 /// makes this wait, become the terminal of the process, or give bytes without end.
@@ -58,6 +58,6 @@ impl Stamp {
             Ok(_) => "the file changed while it was read",
             Err(_) => "the file went away while it was read",
         };
-        log.add(&codes::FILE_CHANGED, At::default(), None, || what.to_owned());
+        log.add(&codes::FILE_CHANGED, Location::default(), None, || what.to_owned());
     }
 }

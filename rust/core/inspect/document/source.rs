@@ -5,7 +5,7 @@ use std::io::{self, BufRead, Read};
 use crate::inspect::codes::Severity;
 use crate::inspect::document::encoding;
 use crate::inspect::document::inflate::{Bytes, Damage};
-use crate::inspect::finding::At;
+use crate::inspect::finding::Location;
 
 const WINDOW: usize = 256 << 10;
 
@@ -26,7 +26,7 @@ pub struct Source {
     budget: usize,
     /// `buf[..checked]` is UTF-8
     checked: usize,
-    bad_utf8: Option<At>,
+    bad_utf8: Option<Location>,
     damage: Option<Damage>,
     decoded: bool,
 }
@@ -78,8 +78,8 @@ impl Source {
     }
 
     /// Where the next byte stands.
-    pub fn at(&self) -> At {
-        At { offset: self.base + self.pos as u64, line: self.line }
+    pub fn at(&self) -> Location {
+        Location { offset: self.base + self.pos as u64, line: self.line }
     }
 
     /// The bytes at hand, without reading more.
@@ -98,7 +98,7 @@ impl Source {
     }
 
     /// Where the first byte that is not UTF-8 stands, among those read so far.
-    pub fn bad_utf8(&self) -> Option<At> {
+    pub fn bad_utf8(&self) -> Option<Location> {
         self.bad_utf8
     }
 
@@ -109,10 +109,10 @@ impl Source {
 
     /// What is wrong with the compressed form, once it was met, and where
     /// the bytes end because of it.
-    pub fn take_damage(&mut self) -> Option<(Damage, At)> {
+    pub fn take_damage(&mut self) -> Option<(Damage, Location)> {
         let damage = self.damage.take()?;
         let line = self.line + memchr::memchr_iter(b'\n', self.window()).count() as u64;
-        Some((damage, At { offset: self.base + self.end as u64, line }))
+        Some((damage, Location { offset: self.base + self.end as u64, line }))
     }
 
     /// Reads more behind the bytes at hand, up to the size of a window. False at the end of the
@@ -209,7 +209,7 @@ impl Source {
         if error.error_len().is_some() || self.reader.is_none() {
             let read = &self.buf[self.pos..self.checked.max(self.pos)];
             let line = self.line + memchr::memchr_iter(b'\n', read).count() as u64;
-            self.bad_utf8 = Some(At { offset: self.base + self.checked as u64, line });
+            self.bad_utf8 = Some(Location { offset: self.base + self.checked as u64, line });
         }
     }
 }

@@ -7,12 +7,12 @@ use proptest::prelude::*;
 use crate::inspect::document::entry::{Entry, Form, Visitor};
 use crate::inspect::document::inflate::{Bytes, from_memory};
 use crate::inspect::document::parse;
-use crate::inspect::finding::{At, Log};
+use crate::inspect::finding::{Location, Log};
 
 /// Loc; lastmod, changefreq, priority; the places of all four and of the entry; its parts;
 /// whether it has a bare apostrophe, and padded values.
-type Row = (Vec<u8>, [Option<Vec<u8>>; 3], [At; 4], At, Vec<SeenPart>, bool, u8);
-type SeenPart = (String, Vec<u8>, At);
+type Row = (Vec<u8>, [Option<Vec<u8>>; 3], [Location; 4], Location, Vec<SeenPart>, bool, u8);
+type SeenPart = (String, Vec<u8>, Location);
 
 /// Everything that a visitor can see.
 #[derive(Default, Debug, PartialEq)]
@@ -27,7 +27,7 @@ impl Visitor for Seen {
         // an element that is not there has no place
         let place = |n: usize| match n == 0 || written[n - 1].is_some() {
             true => entry.place(n),
-            false => At::default(),
+            false => Location::default(),
         };
         self.0.push((
             entry.loc.to_vec(),
@@ -46,7 +46,7 @@ impl Visitor for Seen {
     }
 }
 
-type Found = Vec<(&'static str, At, String)>;
+type Found = Vec<(&'static str, Location, String)>;
 
 fn seen(bytes: Bytes, short_cut: bool) -> (Seen, Found, u64, u64) {
     let (mut seen, mut log) = (Seen::default(), Log::new(1000));

@@ -9,7 +9,7 @@ use crate::inspect::document::entry::{Entry, Form, Places, Visitor};
 use crate::inspect::document::names::is_char;
 use crate::inspect::document::source::Source;
 use crate::inspect::document::xml::Document;
-use crate::inspect::finding::{At, Log, TOKEN_STEPS};
+use crate::inspect::finding::{Location, Log, TOKEN_STEPS};
 
 /// Lines after which the visitor is asked whether to go on.
 const ASK: u64 = 4096;
@@ -23,7 +23,7 @@ pub fn parse<V: Visitor>(mut source: Source, visitor: &mut V, log: &mut Log) -> 
     while !document.stopped {
         number += 1;
         source.start_token();
-        let at = At { line: number, ..source.at() };
+        let at = Location { line: number, ..source.at() };
         line.clear();
         if !log.spend(TOKEN_STEPS) {
             if let Some(message) = log.exhausted() {

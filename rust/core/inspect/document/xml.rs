@@ -19,7 +19,7 @@ use crate::inspect::document::fast;
 use crate::inspect::document::model::{MAX_CHILDREN, Ns};
 use crate::inspect::document::names::{Namespaces, attributes, is_name, is_space};
 use crate::inspect::document::source::Source;
-use crate::inspect::finding::{At, Log, TOKEN_STEPS, quoted, text};
+use crate::inspect::finding::{Location, Log, TOKEN_STEPS, quoted, text};
 use crate::sitemap::element::{Content, Element, Role};
 use crate::sitemap::extension as format;
 use crate::sitemap::namespaces::{ALTERNATES, ARTICLES, IMAGES};
@@ -37,7 +37,7 @@ pub(crate) struct Frame {
     /// The place in the order of the model that the next child may not fall behind.
     pub(crate) next: usize,
     pub(crate) seen: [u16; MAX_CHILDREN],
-    at: At,
+    at: Location,
     told_text: bool,
 }
 
@@ -259,7 +259,7 @@ impl<V: Visitor> Parser<'_, V> {
                 priority: get(3),
                 parts: &self.extensions.parts,
                 arena: &self.extensions.arena,
-                at: At { offset: at.offset + shape.start as u64, line: at.line + lead },
+                at: Location { offset: at.offset + shape.start as u64, line: at.line + lead },
                 places: Places::Within(
                     raw,
                     shape.tags.map(|tag| tag.saturating_sub(shape.start) as u32),
@@ -283,11 +283,16 @@ impl<V: Visitor> Parser<'_, V> {
         }
     }
 
-    pub(crate) fn bad(&mut self, code: &'static Code, at: At, message: impl FnOnce() -> String) {
+    pub(crate) fn bad(
+        &mut self,
+        code: &'static Code,
+        at: Location,
+        message: impl FnOnce() -> String,
+    ) {
         self.log.add(code, at, Some(self.entry.loc()), message);
     }
 
-    fn start(&mut self, name: &str, rest: &str, at: At, empty: bool) -> Next {
+    fn start(&mut self, name: &str, rest: &str, at: Location, empty: bool) -> Next {
         let mut raw = Vec::new();
         if !is_name(name) {
             self.bad(&codes::XML_MALFORMED, at, || {
@@ -367,7 +372,7 @@ impl<V: Visitor> Parser<'_, V> {
         if empty { self.close(at) } else { Next::Go }
     }
 
-    fn end(&mut self, tag: &str, at: At) -> Next {
+    fn end(&mut self, tag: &str, at: Location) -> Next {
         let open =
             self.stack.last().and_then(|frame| self.names.get(frame.name..)).unwrap_or_default();
         if self.stack.is_empty() || open != tag {
@@ -386,7 +391,7 @@ impl<V: Visitor> Parser<'_, V> {
     }
 
     /// An element ends: its value, its required children.
-    fn close(&mut self, _end: At) -> Next {
+    fn close(&mut self, _end: Location) -> Next {
         let Some(frame) = self.stack.pop() else { return Next::Go };
         self.names.truncate(frame.name);
         self.namespaces.close(self.stack.len());
@@ -434,7 +439,7 @@ impl<V: Visitor> Parser<'_, V> {
         if flow.is_break() { Next::Stop } else { Next::Go }
     }
 
-    fn characters(&mut self, part: &str, at: At) -> Next {
+    fn characters(&mut self, part: &str, at: Location) -> Next {
         self.check_characters(part, at);
         let Some(frame) = self.stack.last_mut() else {
             if !part.chars().all(is_space) {
@@ -473,7 +478,7 @@ impl<V: Visitor> Parser<'_, V> {
     }
 
     /// Text where only elements belong: told once an element.
-    fn stray(&mut self, part: &str, model: &'static Element, at: At) {
+    fn stray(&mut self, part: &str, model: &'static Element, at: Location) {
         if part.chars().all(is_space) && !matches!(model.content, Content::Empty) {
             return;
         }
@@ -485,7 +490,7 @@ impl<V: Visitor> Parser<'_, V> {
         }
     }
 
-    fn reference(&mut self, name: &str, at: At) -> Next {
+    fn reference(&mut self, name: &str, at: Location) -> Next {
         let mut out = Vec::new();
         self.resolve(name, at, &mut out);
         match self.stack.last().and_then(|frame| frame.model) {
@@ -505,7 +510,7 @@ impl<V: Visitor> Parser<'_, V> {
         Next::Go
     }
 
-    fn declaration(&mut self, declaration: &str, at: At) -> Next {
+    fn declaration(&mut self, declaration: &str, at: Location) -> Next {
         // after a byte order mark it stands at byte 3
         let behind_mark = at.offset == 3 && !self.entry.lead;
         if (at.offset != 0 && !behind_mark) || !self.stack.is_empty() || self.root_done {
@@ -547,7 +552,7 @@ impl<V: Visitor> Parser<'_, V> {
 
     /// A name alone is odd but harmless. With a subset, inside or outside, a document means what
     /// only its declarations tell, and they are not read.
-    fn doctype(&mut self, doctype: &str, at: At) {
+    fn doctype(&mut self, doctype: &str, at: Location) {
         let misplaced = self.doctype || self.document.form != Form::Unknown;
         let misplaced = misplaced || !self.stack.is_empty() || self.root_done;
         self.doctype = true;
@@ -559,7 +564,7 @@ impl<V: Visitor> Parser<'_, V> {
     }
 
     /// The file has cost what it may.
-    fn abandon(&mut self, at: At) -> Next {
+    fn abandon(&mut self, at: Location) -> Next {
         if let Some(message) = self.log.exhausted() {
             self.bad(&codes::FILE_ABANDONED, at, || message);
         }
@@ -567,7 +572,7 @@ impl<V: Visitor> Parser<'_, V> {
         Next::Stop
     }
 
-    fn instruction(&mut self, pi: &str, at: At) -> Next {
+    fn instruction(&mut self, pi: &str, at: Location) -> Next {
         self.check_characters(pi, at);
         let target = pi.split(is_space).next().unwrap_or_default();
         if target == "xml-stylesheet" {
@@ -580,7 +585,7 @@ impl<V: Visitor> Parser<'_, V> {
         Next::Go
     }
 
-    fn eof(&mut self, at: At, damaged: bool) -> Next {
+    fn eof(&mut self, at: Location, damaged: bool) -> Next {
         if let Some(frame) = self.stack.last().filter(|_| !damaged) {
             let open = self.names.get(frame.name..).unwrap_or_default();
             let message = format!("the file ends inside <{}>", text(open.as_bytes(), 60));
@@ -590,7 +595,7 @@ impl<V: Visitor> Parser<'_, V> {
     }
 
     /// quick-xml says no.
-    fn refused(&mut self, error: quick_xml::Error, at: At, damaged: bool) -> Next {
+    fn refused(&mut self, error: quick_xml::Error, at: Location, damaged: bool) -> Next {
         use quick_xml::Error as E;
         match error {
             E::Io(error) => return self.io(&error, at),
@@ -610,7 +615,7 @@ impl<V: Visitor> Parser<'_, V> {
         Next::Recover
     }
 
-    fn io(&mut self, error: &std::io::Error, at: At) -> Next {
+    fn io(&mut self, error: &std::io::Error, at: Location) -> Next {
         self.bad(&codes::FILE_UNREADABLE, at, || crate::error::plain(error));
         Next::Stop
     }
