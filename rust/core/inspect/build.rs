@@ -1,7 +1,7 @@
 //! The entry under construction. Its texts are in an arena that is reused for the next entry.
 
 use crate::inspect::check::value::trim;
-use crate::inspect::document::entry::{Entry, Field, Part, Places};
+use crate::inspect::document::entry::{Entry, Field, Locations, Part};
 use crate::inspect::document::model::Ns;
 use crate::inspect::finding::Location;
 use crate::sitemap::element::{Attribute, Element, Role};
@@ -27,13 +27,13 @@ pub(crate) struct EntryBuf {
     arena: Vec<u8>,
     parts: Vec<Part>,
     texts: [Option<(u32, u32)>; 4],
-    places: [Location; 4],
+    locations: [Location; 4],
     padded: u8,
     at: Location,
     /// The apostrophe of `loc` was written as itself.
     pub bare_apostrophe: bool,
     /// White space precedes the root.
-    pub lead: bool,
+    pub leading_space: bool,
     /// The link whose attributes are being read.
     pub alternate: Alternate,
 }
@@ -42,7 +42,7 @@ impl EntryBuf {
     /// Ready for the next entry.
     pub fn clear(&mut self) {
         let (arena, parts) = (std::mem::take(&mut self.arena), std::mem::take(&mut self.parts));
-        *self = EntryBuf { arena, parts, lead: self.lead, ..EntryBuf::default() };
+        *self = EntryBuf { arena, parts, leading_space: self.leading_space, ..EntryBuf::default() };
         self.arena.clear();
         self.parts.clear();
     }
@@ -58,7 +58,7 @@ impl EntryBuf {
             Role::Entry => {
                 self.clear();
                 self.at = at;
-                self.places = [at; 4];
+                self.locations = [at; 4];
             }
             Role::Block => {
                 if let Some(place) = extension::of_root(element) {
@@ -90,7 +90,7 @@ impl EntryBuf {
         let start = self.arena.len() as u32;
         self.arena.extend_from_slice(kept);
         self.texts[which] = Some((start, self.arena.len() as u32));
-        self.places[which] = at;
+        self.locations[which] = at;
     }
 
     /// An attribute that is read back.
@@ -158,7 +158,7 @@ impl EntryBuf {
             parts: &self.parts,
             arena: &self.arena,
             at: self.at,
-            places: Places::Known(self.places),
+            locations: Locations::Known(self.locations),
             padded: self.padded,
             bare_apostrophe: self.bare_apostrophe,
         }

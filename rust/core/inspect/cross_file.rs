@@ -228,7 +228,7 @@ impl Visitor for Locator<'_, '_, '_> {
             && first.place.offset <= offset
         {
             if first.place.offset == offset {
-                let (at, url) = (entry.place(0), entry.loc.to_vec());
+                let (at, url) = (entry.location(0), entry.loc.to_vec());
                 self.located.push(Located { at, url, other: first.other });
             }
             self.found = rest;

@@ -29,7 +29,7 @@ impl Child {
         (!entry.loc.is_empty()).then(|| Child {
             loc: text(entry.loc),
             lastmod: entry.lastmod.filter(|lastmod| Written::w3c(lastmod).is_ok()).map(text),
-            at: entry.place(0),
+            at: entry.location(0),
         })
     }
 }

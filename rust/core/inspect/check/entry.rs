@@ -99,7 +99,7 @@ impl<'a> EntryChecks<'a> {
             && !FREQUENCIES.contains(&word)
             && !word.is_empty()
         {
-            log.add(&codes::CHANGEFREQ_INVALID, entry.place(2), loc, || {
+            log.add(&codes::CHANGEFREQ_INVALID, entry.location(2), loc, || {
                 format!("changefreq is {}", quoted(word))
             });
         }
@@ -107,13 +107,13 @@ impl<'a> EntryChecks<'a> {
             && !decimal_in(number, 1)
             && !number.is_empty()
         {
-            log.add(&codes::PRIORITY_INVALID, entry.place(3), loc, || {
+            log.add(&codes::PRIORITY_INVALID, entry.location(3), loc, || {
                 format!("priority is {}", quoted(number))
             });
         }
         if entry.padded & 0b1011 != 0 {
             let which = entry.padded.trailing_zeros() as usize;
-            log.add(&codes::LOC_SPACE, entry.place(which), loc, || {
+            log.add(&codes::LOC_SPACE, entry.location(which), loc, || {
                 "white space around a value".to_owned()
             });
         }
@@ -123,7 +123,7 @@ impl<'a> EntryChecks<'a> {
     }
 
     fn loc(&mut self, form: Form, entry: &Entry<'_>, log: &mut Log) {
-        let (loc, at) = (entry.loc, entry.place(0));
+        let (loc, at) = (entry.loc, entry.location(0));
         if loc.is_empty() {
             log.add(&codes::LOC_MISSING, at, None, || "an entry without loc".to_owned());
             return;
@@ -250,7 +250,7 @@ impl<'a> EntryChecks<'a> {
         let loc = Some(entry.loc);
         match Written::w3c(lastmod) {
             Err(fault) => {
-                log.add(&codes::LASTMOD_INVALID, entry.place(1), loc, || {
+                log.add(&codes::LASTMOD_INVALID, entry.location(1), loc, || {
                     format!("{}: {}", quoted(lastmod), fault.message())
                 });
             }
@@ -258,14 +258,14 @@ impl<'a> EntryChecks<'a> {
                 let (instant, precision) = (date.instant(), date.precision);
                 self.newest = self.newest.max(Some(instant));
                 if !precision.is_in_schema() {
-                    log.add(&codes::LASTMOD_PRECISION, entry.place(1), loc, || {
+                    log.add(&codes::LASTMOD_PRECISION, entry.location(1), loc, || {
                         format!("{} is not in the schema", quoted(lastmod))
                     });
                 }
                 // today's date anywhere on earth is not the future
                 let grace = if precision == Precision::Day { DAY } else { GRACE };
                 if instant > self.now + grace {
-                    log.add(&codes::LASTMOD_FUTURE, entry.place(1), loc, || {
+                    log.add(&codes::LASTMOD_FUTURE, entry.location(1), loc, || {
                         format!("{} is in the future", quoted(lastmod))
                     });
                 }

@@ -1,27 +1,29 @@
-//! Elements held against the content models: names, order, attributes, values, references.
+//! Elements checked against the content models: names, order, attributes and values.
 
 use crate::inspect::check::{extension, value};
 use crate::inspect::codes;
 use crate::inspect::codes::Code;
 use crate::inspect::document::entry::{Form, Visitor};
-use crate::inspect::document::fast;
 use crate::inspect::document::model;
 use crate::inspect::document::model::Ns;
-use crate::inspect::document::names::{Raw, is_char};
+use crate::inspect::document::names::{Raw, short};
 use crate::inspect::document::xml::Parser;
-use crate::inspect::finding::{Location, quoted, text};
+use crate::inspect::finding::{Location, quoted};
 use crate::sitemap::element::{Content, Element, Limit, Role};
 use crate::sitemap::extension as format;
 use crate::sitemap::extension::alternate as link;
 use crate::sitemap::extension::descriptor::Extension;
 use crate::sitemap::value::ValueKind;
 
+/// The unknown namespaces that are reported once each; further ones are reported at each element.
+const MAX_FOREIGN: usize = 16;
+
 impl<V: Visitor> Parser<'_, V> {
-    /// The root decides what the document is.
-    pub(crate) fn root(&mut self, name: &str, at: Location) -> Option<&'static Element> {
+    /// The content model of the root, which determines the form of the document.
+    pub(super) fn root(&mut self, name: &str, at: Location) -> Option<&'static Element> {
         let Some((ns, uri, local)) = self.namespaces.element(name) else {
             self.bad(&codes::NS_PREFIX, at, || {
-                format!("the prefix of <{}> is not declared", text(name.as_bytes(), 60))
+                format!("the prefix of <{}> is not declared", short(name))
             });
             return None;
         };
@@ -51,12 +53,12 @@ impl<V: Visitor> Parser<'_, V> {
         model
     }
 
-    /// Holds a child against the model of its parent.
-    pub(crate) fn child(&mut self, name: &str, at: Location) -> Option<&'static Element> {
+    /// The content model of a child, checked against the model of its parent.
+    pub(super) fn child(&mut self, name: &str, at: Location) -> Option<&'static Element> {
         let depth = self.stack.len();
         let parent = self.stack.last_mut()?;
         let parent_model = parent.model?;
-        let shown = || format!("<{}> in <{}>", text(name.as_bytes(), 60), parent_model.name);
+        let shown = || format!("<{}> in <{}>", short(name), parent_model.name);
         let Some((ns, uri, local)) = self.namespaces.element(name) else {
             self.bad(&codes::NS_PREFIX, at, || {
                 format!("the prefix of {} is not declared", shown())
@@ -66,7 +68,9 @@ impl<V: Visitor> Parser<'_, V> {
         let uri = if ns == Ns::Foreign { uri.to_owned() } else { String::new() };
         let own = parent.ns;
         let Content::Elements { children, others } = parent_model.content else {
-            self.bad(&codes::ELEMENT_TEXT, at, || format!("{}: no element belongs there", shown()));
+            self.bad(&codes::ELEMENT_TEXT, at, || {
+                format!("{}: elements are not allowed there", shown())
+            });
             return None;
         };
         if own == ns {
@@ -77,10 +81,10 @@ impl<V: Visitor> Parser<'_, V> {
             let child = &children[which];
             let count = parent.seen[which].saturating_add(1);
             parent.seen[which] = count;
-            let behind = which < parent.next;
+            let late = which < parent.next;
             parent.next = parent.next.max(which);
-            if behind {
-                self.bad(&codes::ELEMENT_ORDER, at, || format!("{} stands too late", shown()));
+            if late {
+                self.bad(&codes::ELEMENT_ORDER, at, || format!("{} is out of order", shown()));
             }
             if child.occurs.1 > 0 && count > child.occurs.1 {
                 let code = match child.limit {
@@ -88,10 +92,10 @@ impl<V: Visitor> Parser<'_, V> {
                     _ => &codes::ELEMENT_REPEATED,
                 };
                 self.bad(code, at, || {
-                    format!("{} for the {count}. time; {} allowed", shown(), child.occurs.1)
+                    format!("{}: {count} of them, {} allowed", shown(), child.occurs.1)
                 });
                 if child.occurs.1 == 1 {
-                    return None; // the first one counts
+                    return None; // only the first one is read
                 }
             }
             if child.retired {
@@ -101,14 +105,14 @@ impl<V: Visitor> Parser<'_, V> {
         }
         if !others {
             self.bad(&codes::ELEMENT_UNKNOWN, at, || {
-                format!("{}: no element of another namespace belongs there", shown())
+                format!("{}: elements of other namespaces are not allowed there", shown())
             });
             return None;
         }
         let block = model::block(ns, local).filter(|_| depth > 1);
-        if let Some((place, Extension { root, per_url, .. })) = block {
+        if let Some((index, Extension { root, per_url, .. })) = block {
             parent.next = children.len();
-            let count = &mut parent.seen[children.len() + place];
+            let count = &mut parent.seen[children.len() + index];
             *count = count.saturating_add(1);
             if root.occurs.1 > 0 && *count > root.occurs.1 {
                 let finding = per_url.and_then(|limit| limit.finding);
@@ -118,10 +122,10 @@ impl<V: Visitor> Parser<'_, V> {
             return Some(root);
         }
         if depth == 1 {
-            // before the entries the schema lets elements of other namespaces stand
+            // the schema allows elements of other namespaces before the entries
             if parent.seen[0] > 0 {
                 self.bad(&codes::ELEMENT_ORDER, at, || {
-                    format!("{} stands between or behind the entries", shown())
+                    format!("{} is between or after the entries", shown())
                 });
             }
         } else {
@@ -132,18 +136,20 @@ impl<V: Visitor> Parser<'_, V> {
                 self.bad(&codes::NS_FOREIGN, at, || {
                     format!("{} is in the namespace {}", shown(), quoted(uri.as_bytes()))
                 });
-                if self.foreign.len() < 16 {
+                if self.foreign.len() < MAX_FOREIGN {
                     self.foreign.push(uri);
                 }
             }
             Ns::Foreign => {}
-            Ns::Extension(place) if format::ALL[place].shared_namespace => {
+            Ns::Extension(index) if format::ALL[index].shared_namespace => {
                 self.bad(&codes::NS_FOREIGN, at, || {
-                    format!("{}: only {} has a meaning here", shown(), format::ALL[place].root.name)
+                    format!("{}: only {} has a meaning here", shown(), format::ALL[index].root.name)
                 });
             }
             Ns::Extension(_) | Ns::Sitemap | Ns::None => {
-                self.bad(&codes::ELEMENT_UNKNOWN, at, || format!("{} is unknown there", shown()));
+                self.bad(&codes::ELEMENT_UNKNOWN, at, || {
+                    format!("{}: this element is unknown", shown())
+                });
             }
             Ns::Xml | Ns::Xsi => self.bad(&codes::NS_FOREIGN, at, || {
                 format!("{}: this namespace has no elements", shown())
@@ -152,40 +158,8 @@ impl<V: Visitor> Parser<'_, V> {
         None
     }
 
-    /// Unescapes an attribute value, telling what is wrong with it.
-    pub(crate) fn attribute_text(&mut self, name: &str, value: &str, at: Location) -> Vec<u8> {
-        self.check_characters(value, at);
-        if !value.contains(['&', '\t', '\n', '\r']) {
-            return value.as_bytes().to_vec();
-        }
-        let mut out = Vec::with_capacity(value.len());
-        let mut rest = value;
-        while let Some(and) = rest.find('&') {
-            out.extend_from_slice(&rest.as_bytes()[..and]);
-            let after = &rest[and + 1..];
-            // what cannot be part of a reference ends the search for its end
-            let end =
-                after.find([';', '&', '"', '\'', ' ']).filter(|&end| after[end..].starts_with(';'));
-            let Some((reference, tail)) = end.map(|end| (&after[..end], &after[end + 1..])) else {
-                self.bad(&codes::XML_MALFORMED, at, || {
-                    format!("a bare & in the attribute {}", quoted(name.as_bytes()))
-                });
-                out.push(b'&');
-                rest = after;
-                continue;
-            };
-            self.resolve(reference, at, &mut out);
-            rest = tail;
-        }
-        out.extend_from_slice(rest.as_bytes());
-        // XML 1.0, 3.3.3: raw white space in a value becomes a space
-        if !value.contains('&') {
-            out.iter_mut().filter(|b| matches!(b, b'\t' | b'\n' | b'\r')).for_each(|b| *b = b' ');
-        }
-        out
-    }
-
-    pub(crate) fn attributes(&mut self, model: &'static Element, raw: &[Raw<'_>], at: Location) {
+    /// Checks the attributes of an element, and keeps those that are read.
+    pub(super) fn attributes(&mut self, model: &'static Element, raw: &[Raw<'_>], at: Location) {
         let mut seen = 0u64;
         for (name, value) in raw {
             let value = self.attribute_text(name, value, at);
@@ -244,14 +218,14 @@ impl<V: Visitor> Parser<'_, V> {
         for (which, attribute) in model.attributes.iter().enumerate() {
             if attribute.required && seen & (1 << which) == 0 {
                 self.bad(&codes::ELEMENT_ATTRIBUTE, at, || {
-                    format!("<{}> lacks the attribute {}", model.name, attribute.name)
+                    format!("<{}> without the attribute {}", model.name, attribute.name)
                 });
             }
         }
     }
 
-    /// A text element ends.
-    pub(crate) fn value(&mut self, model: &'static Element, kind: ValueKind, at: Location) {
+    /// Ends a text element: checks and keeps its value.
+    pub(super) fn value(&mut self, model: &'static Element, kind: ValueKind, at: Location) {
         let value = std::mem::take(&mut self.text);
         let empty = value::trim(&value).is_empty();
         if empty && kind != ValueKind::Any && model.role != Role::Loc {
@@ -265,53 +239,9 @@ impl<V: Visitor> Parser<'_, V> {
         self.text = value;
         self.text.clear();
     }
-
-    /// One of the five entities, or a character by number; anything else is a finding, and kept as
-    /// it was written.
-    pub(crate) fn resolve(&mut self, name: &str, at: Location, out: &mut Vec<u8>) {
-        let named = fast::ENTITIES
-            .iter()
-            .find(|(known, _)| known.strip_suffix(b";") == Some(name.as_bytes()));
-        if let Some((_, character)) = named {
-            out.push(*character);
-            return;
-        }
-        let number = match name.strip_prefix('#') {
-            Some(hex) if hex.starts_with('x') => radix(&hex[1..], 16),
-            Some(decimal) => radix(decimal, 10),
-            None => {
-                self.bad(&codes::XML_ENTITY, at, || {
-                    format!("the entity &{}; is not defined", text(name.as_bytes(), 60))
-                });
-                out.extend_from_slice(format!("&{name};").as_bytes());
-                return;
-            }
-        };
-        match number.and_then(char::from_u32).filter(|&c| is_char(c)) {
-            Some(c) => out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes()),
-            None => self.bad(&codes::XML_CHARACTER, at, || {
-                format!("&{}; is no character of XML", text(name.as_bytes(), 60))
-            }),
-        }
-    }
-
-    pub(crate) fn check_characters(&mut self, part: &str, at: Location) {
-        if part.bytes().all(|b| matches!(b, b' '..=0x7f | b'\n' | b'\t' | b'\r')) {
-            return;
-        }
-        if let Some((offset, c)) = part.char_indices().find(|&(_, c)| !is_char(c)) {
-            let at = Location { offset: at.offset + offset as u64, ..at };
-            self.bad(&codes::XML_CHARACTER, at, || format!("the character U+{:04X}", c as u32));
-        }
-    }
 }
 
-/// The finding for an invalid value; dates have their own.
+/// The code for an invalid value; dates have their own code.
 fn code_of(element: &Element) -> &'static Code {
     element.code.unwrap_or(&codes::DATE_INVALID)
-}
-
-fn radix(digits: &str, radix: u32) -> Option<u32> {
-    let plain = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_hexdigit());
-    plain.then(|| u32::from_str_radix(digits, radix).ok())?
 }

@@ -1,20 +1,20 @@
-//! One entry of a sitemap, as the parser passes it on.
+//! One entry of a sitemap, as the parser passes it to the visitor.
 
 use crate::inspect::finding::{Location, Log};
 use crate::sitemap::element::{Attribute, Element};
 
-/// What a part of an extension is.
+/// The kind of a part of an extension.
 #[derive(Debug, Clone, Copy)]
 pub enum Field {
-    /// The element of an extension begins: its place in [`crate::sitemap::extension::ALL`].
+    /// The start of a block: its extension, as an index into [`crate::sitemap::extension::ALL`].
     Block(usize),
     /// `image:loc`
     ImageLoc,
     /// The `hreflang` of an `xhtml:link`.
     AlternateLang,
-    /// Its `href`.
+    /// The `href` of an `xhtml:link`.
     AlternateHref,
-    /// A record in a block begins.
+    /// The start of a record in a block.
     Record(&'static Element),
     /// The text of an element.
     Text(&'static Element),
@@ -36,10 +36,10 @@ impl PartialEq for Field {
 }
 
 impl Field {
-    /// A number and a name that tell the fields of a block apart.
+    /// A number and a name that identify a field within an entry.
     pub fn key(self) -> (u8, &'static str) {
         match self {
-            Field::Block(place) => (place as u8, ""),
+            Field::Block(index) => (index as u8, ""),
             Field::ImageLoc => (u8::MAX, "image"),
             Field::AlternateLang => (u8::MAX, "lang"),
             Field::AlternateHref => (u8::MAX, "href"),
@@ -53,28 +53,28 @@ impl Field {
 /// A part of an extension, and the range of its text in the arena of the entry.
 #[derive(Debug, Clone, Copy)]
 pub struct Part {
-    /// What it is.
+    /// Its kind.
     pub field: Field,
     /// Its text: start and end in the arena.
     pub text: (u32, u32),
-    /// Where its element starts in the file.
+    /// The start of its element.
     pub at: Location,
 }
 
-/// The positions of the elements of an entry; computed only if a finding needs them.
+/// The locations of the elements of an entry; computed only if a finding needs them.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Places<'a> {
+pub(crate) enum Locations<'a> {
     /// Known: loc, lastmod, changefreq, priority.
     Known([Location; 4]),
-    /// In the bytes of the entry, at these offsets.
+    /// The bytes of the entry, and the offsets of the elements in them.
     Within(&'a [u8], [u32; 4]),
 }
 
-/// One `url` of a urlset or `sitemap` of an index, or a line of a text sitemap. Texts are
-/// unescaped and without the white space around them.
+/// One `url` of a urlset, one `sitemap` of an index or one line of a text sitemap. Texts are unescaped
+/// and trimmed.
 #[derive(Debug, Clone, Copy)]
 pub struct Entry<'a> {
-    /// The address; empty where it is missing.
+    /// The URL; empty if it is missing.
     pub loc: &'a [u8],
     /// As written.
     pub lastmod: Option<&'a [u8]>,
@@ -85,12 +85,12 @@ pub struct Entry<'a> {
     /// The parts of its extensions, in the order of the file.
     pub parts: &'a [Part],
     pub(crate) arena: &'a [u8],
-    /// Where it starts.
+    /// Its start.
     pub at: Location,
-    pub(crate) places: Places<'a>,
+    pub(crate) locations: Locations<'a>,
     /// White space surrounds a value: bits 0 to 3 for loc, lastmod, changefreq, priority.
     pub(crate) padded: u8,
-    /// The apostrophe of `loc` was written as itself.
+    /// `loc` contains an apostrophe that is not escaped.
     pub(crate) bare_apostrophe: bool,
 }
 
@@ -100,11 +100,11 @@ impl<'a> Entry<'a> {
         self.arena.get(part.text.0 as usize..part.text.1 as usize).unwrap_or_default()
     }
 
-    /// The position of loc (0), lastmod (1), changefreq (2) or priority (3).
-    pub fn place(&self, which: usize) -> Location {
-        match self.places {
-            Places::Known(places) => places.get(which).copied().unwrap_or(self.at),
-            Places::Within(raw, offsets) => {
+    /// The location of loc (0), lastmod (1), changefreq (2) or priority (3).
+    pub fn location(&self, which: usize) -> Location {
+        match self.locations {
+            Locations::Known(locations) => locations.get(which).copied().unwrap_or(self.at),
+            Locations::Within(raw, offsets) => {
                 let offset = offsets.get(which).copied().unwrap_or(0);
                 let before = raw.get(..offset as usize).unwrap_or_default();
                 let lines = memchr::memchr_iter(b'\n', before).count() as u64;
@@ -114,7 +114,7 @@ impl<'a> Entry<'a> {
     }
 }
 
-/// What a document is.
+/// The form of a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
     /// A `urlset`.
@@ -129,23 +129,23 @@ pub enum Form {
     Unknown,
 }
 
-/// Receives the entries. The parser stops at the end of the file, at damage that it cannot skip, or
-/// when `entry` returns [`std::ops::ControlFlow::Break`].
+/// Receives the entries. The parser stops at the end of the file, at damage that it cannot skip, or if
+/// `entry` returns [`std::ops::ControlFlow::Break`].
 pub trait Visitor {
-    /// Whether the values of extensions are checked.
+    /// Whether the parser checks the values of extensions.
     const CHECKS: bool;
 
-    /// The root element begins.
+    /// Called at the start of the root element.
     fn root(&mut self, form: Form) -> std::ops::ControlFlow<()> {
         let _ = form;
         std::ops::ControlFlow::Continue(())
     }
 
-    /// Whether to stop; called every few thousand tokens.
+    /// Whether the parser has to stop; called every few thousand tokens.
     fn stopped(&self) -> bool {
         false
     }
 
-    /// The next entry of a document of that form.
+    /// Called for each entry, with the form of its document.
     fn entry(&mut self, form: Form, entry: &Entry<'_>, log: &mut Log) -> std::ops::ControlFlow<()>;
 }

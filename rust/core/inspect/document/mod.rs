@@ -1,14 +1,15 @@
-//! Sitemaps back to rows: anybody's `urlset`, `sitemapindex` and text sitemaps, plain or gzip.
+//! Sitemaps to entries: `urlset`, `sitemapindex` and text sitemaps of any producer, plain or gzip.
 //!
 //! ```text
 //!  file --> inflate --> Source --> fast | xml | text --> Entry --> Visitor: verify, read, diff
-//!           gzip by     window,                |
-//!           its bytes   place                  +------> Log: findings
+//!           if gzip     window,                |
+//!                       location               +------> Log: findings
 //! ```
 //!
-//! Everything read here is hostile by assumption: depth, lengths, inflated size and the number of
-//! findings kept are bounded, no DOCTYPE or entity is followed, nothing here panics.
+//! All input is untrusted. Depth, lengths, inflated size and the number of kept findings have limits;
+//! no DOCTYPE is read and no external entity is resolved; no input causes a panic.
 
+mod characters;
 mod element;
 pub mod encoding;
 pub mod entry;
@@ -16,8 +17,10 @@ pub mod fast;
 pub mod inflate;
 pub mod model;
 pub mod names;
+mod prolog;
 pub mod regular;
 pub mod source;
+mod tag;
 #[cfg(test)]
 mod tests;
 mod text;
@@ -32,31 +35,31 @@ use source::Source;
 
 pub use xml::MAX_DEPTH;
 
-/// What was read of one file.
+/// The form and the totals of one file.
 #[derive(Debug, Clone, Copy)]
 pub struct Summary {
-    /// What it is.
+    /// Its form.
     pub form: Form,
-    /// Entries, invalid ones included.
+    /// The number of entries, including invalid ones.
     pub entries: u64,
-    /// `news:news` blocks.
+    /// The number of `news:news` blocks.
     pub news: u64,
-    /// Bytes before compression.
+    /// The size in bytes before compression.
     pub bytes: u64,
 }
 
 impl Summary {
-    /// Of a file that was not read.
+    /// The summary of a file that was not read.
     pub const EMPTY: Summary = Summary { form: Form::Unknown, entries: 0, news: 0, bytes: 0 };
 }
 
-/// Reads the bytes of one sitemap, whatever its form, and gives back its buffer to be used again.
-/// `short_cut` false takes the XML parser for every entry.
+/// Reads the bytes of one sitemap of any form, and returns its buffer for reuse. `fast` enables the
+/// fast path; without it, the XML parser reads every entry.
 pub fn parse<V: Visitor>(
     bytes: Bytes,
     visitor: &mut V,
     log: &mut Log,
-    short_cut: bool,
+    fast: bool,
 ) -> (Summary, Vec<u8>) {
     let mut source = Source::new(bytes);
     if let Err(error) = source.more() {
@@ -85,9 +88,9 @@ pub fn parse<V: Visitor>(
     } else if is_text {
         text::parse(source, visitor, log)
     } else {
-        xml::parse(source, visitor, log, short_cut)
+        xml::parse(source, visitor, log, fast)
     };
-    // what is behind a fault that ended the reading counts, too; it is not looked at
+    // the size includes the bytes after a fault that ended the parsing
     if !document.stopped {
         source.drain(|| visitor.stopped());
     }
@@ -107,7 +110,8 @@ pub fn parse<V: Visitor>(
     (Summary { form, entries, news, bytes }, source.into_buffer())
 }
 
-/// The source in UTF-8; a file in UTF-16 cannot say so itself in a way that all see.
+/// Decodes the source to UTF-8. UTF-16 is a finding here; other encodings need a declaration, and its
+/// parser reports them.
 fn decode(source: Source, form: encoding::Form, log: &mut Log) -> Source {
     if !source.window().starts_with(b"<?") {
         log.add_harmless(&codes::UTF8_INVALID, source.at(), || "the file is in UTF-16".to_owned());
@@ -122,15 +126,17 @@ fn decode(source: Source, form: encoding::Form, log: &mut Log) -> Source {
 fn log_empty(source: &mut Source, log: &mut Log) {
     match source.take_damage() {
         Some((damage, at)) => log.add(damage.code, at, None, || damage.message),
-        None => {
-            log.add(&codes::FILE_EMPTY, Location::default(), None, || "nothing in it".to_owned())
-        }
+        None => log
+            .add(&codes::FILE_EMPTY, Location::default(), None, || "the file is empty".to_owned()),
     }
 }
 
-/// A list of URLs: the first line starts with a scheme.
+/// The bytes in which the first line is searched; a legal URL is shorter.
+const FIRST_LINE: usize = 4096;
+
+/// Whether the first line is an absolute URL, as in a list of URLs.
 fn is_url_list(window: &[u8]) -> bool {
-    let start = check::value::trim(&window[..window.len().min(4096)]);
+    let start = check::value::trim(&window[..window.len().min(FIRST_LINE)]);
     let line = start.split(|&b| b == b'\n').next().unwrap_or_default();
     split_absolute(line).is_some()
 }

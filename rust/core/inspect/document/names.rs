@@ -1,30 +1,31 @@
-//! Attributes and namespaces of a start tag (XML 1.0, Namespaces in XML 1.0), bounded.
+//! Attributes and namespaces of a start tag (XML 1.0, Namespaces in XML 1.0), within limits.
 //!
-//! Namespaces are those of quick-xml's `NamespaceResolver`, without its `NsReader`: the parser makes a
-//! new reader after each fault, and the declarations of the root must stay. Attributes are split
-//! here: quick-xml's `Attributes` accepts `a="1"b="2"`, names that are not XML names and `<` in
-//! values, none of which is well-formed, and it reports nothing by which the first could be found.
+//! quick-xml's `NamespaceResolver` resolves namespaces, but not through its `NsReader`: the parser
+//! creates a new reader after each fault, and the declarations of the root must stay. This file splits
+//! attributes itself: quick-xml's `Attributes` accepts `a="1"b="2"`, names that are not XML names and
+//! `<` in values. None of these is well-formed, and it does not report the first one at all.
 
 use quick_xml::name::{
     Namespace, NamespaceError, NamespaceResolver, PrefixDeclaration, QName, ResolveResult,
 };
 
 use crate::inspect::document::model::{Ns, namespace};
+use crate::inspect::finding::text;
 
 /// The namespace of declarations.
 const XMLNS: &str = "http://www.w3.org/2000/xmlns/";
 
-/// Attributes of a tag: far more than in any sitemap, and few enough to compare all with all.
+/// The attributes of a tag: far more than in any sitemap, and few enough to compare each pair.
 const MAX_ATTRIBUTES: usize = 64;
-/// Namespace declarations in scope.
+/// The namespace declarations in scope.
 const MAX_DECLARATIONS: usize = 64;
-/// Characters that are kept of the URI of a namespace.
+/// The characters that are kept of the URI of a namespace.
 const MAX_URI_CHARS: usize = 200;
 
 /// One attribute as written: name and raw value.
 pub type Raw<'a> = (&'a str, &'a str);
 
-/// Splits the attributes of a start tag, given the text after its name. The error is what is wrong.
+/// Splits the attributes of a start tag, given the text after its name. The error describes the fault.
 pub fn attributes<'a>(mut rest: &'a str, out: &mut Vec<Raw<'a>>) -> Result<(), &'static str> {
     out.clear();
     loop {
@@ -63,6 +64,14 @@ pub fn attributes<'a>(mut rest: &'a str, out: &mut Vec<Raw<'a>>) -> Result<(), &
     }
 }
 
+/// The characters of a name in a message.
+const MAX_NAME_SHOWN: usize = 60;
+
+/// A name for a message, cut if it is long.
+pub fn short(name: &str) -> String {
+    text(name.as_bytes(), MAX_NAME_SHOWN)
+}
+
 /// White space of XML.
 pub fn is_space(c: char) -> bool {
     matches!(c, ' ' | '\t' | '\r' | '\n')
@@ -99,7 +108,7 @@ pub fn is_char(c: char) -> bool {
 /// The namespace declarations in scope.
 pub struct Namespaces {
     resolver: NamespaceResolver,
-    /// A wrong namespace of the root, read as that of sitemaps after it was reported.
+    /// A wrong namespace of the root. It is reported once, then treated as the sitemap namespace.
     alias: Option<String>,
 }
 
@@ -112,8 +121,8 @@ impl Default for Namespaces {
 }
 
 impl Namespaces {
-    /// Adds the declarations among the attributes of an element at `depth`. The error is what is
-    /// wrong with them.
+    /// Adds the declarations among the attributes of an element at `depth`. The error describes the
+    /// fault.
     pub fn open(&mut self, attributes: &[Raw<'_>], depth: usize) -> Result<(), &'static str> {
         self.close(depth);
         for (name, value) in attributes {
@@ -127,7 +136,7 @@ impl Namespaces {
                 }
                 _ => {}
             }
-            // known namespaces are shorter; others need only be distinct
+            // known namespaces are shorter; unknown ones only have to differ
             let end = value.char_indices().nth(MAX_URI_CHARS).map_or(value.len(), |(end, _)| end);
             self.resolver.add(prefix, Namespace(&value[..end])).map_err(|error| match error {
                 NamespaceError::TooManyBindings(_) => "more than 64 namespace declarations",
@@ -142,12 +151,12 @@ impl Namespaces {
         self.resolver.set_level(depth as u16); // at most MAX_DEPTH
     }
 
-    /// Reads the namespace `uri` as that of sitemaps from now on.
+    /// Treats the namespace `uri` as the sitemap namespace from now on.
     pub fn set_alias(&mut self, uri: String) {
         self.alias = Some(uri);
     }
 
-    /// Namespace, its URI and local name of an element; `None` for an undeclared prefix.
+    /// The namespace of an element, its URI and the local name; `None` for an undeclared prefix.
     pub fn element<'n>(&self, name: &'n str) -> Option<(Ns, &str, &'n str)> {
         let (result, local) = self.resolver.resolve_element(QName(name));
         let uri = uri(result)?;
@@ -155,7 +164,7 @@ impl Namespaces {
         Some((if is_alias { Ns::Sitemap } else { namespace(uri) }, uri, local.into_inner()))
     }
 
-    /// Namespace and local name of an attribute; `None` for an undeclared prefix.
+    /// The namespace and local name of an attribute; `None` for an undeclared prefix.
     pub fn attribute<'n>(&self, name: &'n str) -> Option<(Ns, &'n str)> {
         let (result, local) = self.resolver.resolve_attribute(QName(name));
         Some((namespace(uri(result)?), local.into_inner()))
@@ -164,7 +173,7 @@ impl Namespaces {
 
 fn uri(result: ResolveResult<'_>) -> Option<&str> {
     match result {
-        // the prefix xmlns is bound, but no name may have it
+        // the prefix xmlns is bound, but no name may use it
         ResolveResult::Bound(Namespace(XMLNS)) | ResolveResult::Unknown(_) => None,
         ResolveResult::Bound(Namespace(uri)) => Some(uri),
         ResolveResult::Unbound => Some(""),

@@ -26,7 +26,7 @@ impl Visitor for Seen {
         let written = [entry.lastmod, entry.changefreq, entry.priority];
         // an element that is not there has no place
         let place = |n: usize| match n == 0 || written[n - 1].is_some() {
-            true => entry.place(n),
+            true => entry.location(n),
             false => Location::default(),
         };
         self.0.push((

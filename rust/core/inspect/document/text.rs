@@ -1,20 +1,20 @@
-//! Text sitemaps: UTF-8, one URL a line, nothing else.
+//! Text sitemaps: UTF-8, one URL per line, nothing else.
 
 use std::io::{self, BufRead};
 use std::ops::ControlFlow;
 
 use crate::inspect::check::value::trim;
 use crate::inspect::codes;
-use crate::inspect::document::entry::{Entry, Form, Places, Visitor};
+use crate::inspect::document::entry::{Entry, Form, Locations, Visitor};
 use crate::inspect::document::names::is_char;
 use crate::inspect::document::source::Source;
 use crate::inspect::document::xml::Document;
 use crate::inspect::finding::{Location, Log, TOKEN_STEPS};
 
-/// Lines after which the visitor is asked whether to go on.
-const ASK: u64 = 4096;
+/// The lines between two checks whether the visitor wants to stop.
+const STOP_CHECK_INTERVAL: u64 = 4096;
 
-/// Reads a text sitemap; LF, CRLF and CR end its lines.
+/// Reads a text sitemap. LF, CRLF and CR end a line.
 pub fn parse<V: Visitor>(mut source: Source, visitor: &mut V, log: &mut Log) -> (Document, Source) {
     let mut document = Document { form: Form::Text, entries: 0, news: 0, stopped: false };
     let mut line = Vec::new();
@@ -32,7 +32,7 @@ pub fn parse<V: Visitor>(mut source: Source, visitor: &mut V, log: &mut Log) -> 
             document.stopped = true;
             break;
         }
-        if number.is_multiple_of(ASK) && visitor.stopped() {
+        if number.is_multiple_of(STOP_CHECK_INTERVAL) && visitor.stopped() {
             document.stopped = true;
             break;
         }
@@ -67,7 +67,7 @@ pub fn parse<V: Visitor>(mut source: Source, visitor: &mut V, log: &mut Log) -> 
             parts: &[],
             arena: &[],
             at,
-            places: Places::Known([at; 4]),
+            locations: Locations::Known([at; 4]),
             padded: u8::from(loc.len() < line.len()),
             bare_apostrophe: false,
         };
@@ -82,15 +82,15 @@ pub fn parse<V: Visitor>(mut source: Source, visitor: &mut V, log: &mut Log) -> 
     (document, source)
 }
 
-/// Reads a line without its end; false at the end of the file.
+/// Reads a line without its line end; false at the end of the file.
 fn read_line(source: &mut Source, line: &mut Vec<u8>) -> io::Result<bool> {
-    let mut some = false;
+    let mut any = false;
     loop {
         let ahead = source.fill_buf()?;
         if ahead.is_empty() {
-            return Ok(some);
+            return Ok(any);
         }
-        some = true;
+        any = true;
         let Some(end) = memchr::memchr2(b'\n', b'\r', ahead) else {
             line.extend_from_slice(ahead);
             let all = ahead.len();
@@ -98,9 +98,9 @@ fn read_line(source: &mut Source, line: &mut Vec<u8>) -> io::Result<bool> {
             continue;
         };
         line.extend_from_slice(&ahead[..end]);
-        let alone = ahead[end] == b'\n';
+        let is_lf = ahead[end] == b'\n';
         source.consume(end + 1);
-        if !alone && source.fill_buf()?.first() == Some(&b'\n') {
+        if !is_lf && source.fill_buf()?.first() == Some(&b'\n') {
             source.consume(1);
         }
         return Ok(true);
