@@ -52,7 +52,7 @@ pub fn guard<T>(name: &'static str, work: impl FnOnce() -> T) -> Result<T> {
         let message = format!(
             "the thread {name:?} failed: {panic}; this is a defect of urlset, please report it"
         );
-        Error::new(ErrorCode::InternalPanic, message)
+        ErrorCode::InternalPanic.error(message)
     })
 }
 
@@ -82,7 +82,7 @@ fn refused(error: io::Error) -> Error {
          container), or use fewer threads (--threads)",
         plain(&error)
     );
-    Error::new(ErrorCode::SystemThreads, message).caused_by(error)
+    ErrorCode::SystemThreads.error(message).caused_by(error)
 }
 
 /// Panics if `point` is armed by the environment variable `URLSET_PANIC`: `POINT`, or `POINT@3` for

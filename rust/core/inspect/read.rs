@@ -99,7 +99,7 @@ impl Iterator for BatchStream {
 
 /// A defect of urlset.
 pub(crate) fn internal(message: impl Into<String>) -> Error {
-    Error::new(ErrorCode::ReadInternal, message)
+    ErrorCode::ReadInternal.error(message)
 }
 
 /// Reads `files` (path and name) in order on `threads` threads. `lenient`: what cannot be read of

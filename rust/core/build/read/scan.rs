@@ -92,7 +92,7 @@ impl Fault {
             ),
         ),
     };
-        Error::new(code, message)
+        code.error(message)
     }
 }
 
