@@ -1,4 +1,4 @@
-"""The Rust core."""
+"""The Rust core; rust/python documents the attributes of its classes."""
 
 from collections.abc import Callable, Sequence
 from os import PathLike
@@ -159,18 +159,7 @@ class _Checks(Protocol):
 
 @final
 class FileReport:
-    """What was found in one file.
-
-    Attributes:
-        kind: ``urlset index text feed unknown``.
-        urls: entries, invalid ones included.
-        bytes: size before compression.
-        size: size on disk.
-        gzip: whether the file is compressed.
-        children: the entries of an index.
-        findings: the listed findings.
-        counts: the number of all findings by code.
-    """
+    """What was found in one file."""
 
     kind: Final[str]
     urls: Final[int]
@@ -209,15 +198,7 @@ class Finding:
 
 @final
 class Listing:
-    """The kind of a file and, for an index, its entries.
-
-    Attributes:
-        kind: ``urlset index text feed unknown``, or ``other``: XML, but not a sitemap.
-        entries: the number of entries that were read, invalid ones included.
-        children: the entries of an index, at most 50,000; empty for any other file.
-        findings: the first finding of each code, in the order of the file.
-        first_break: the first finding that makes the file unreliable.
-    """
+    """The kind of a file and, for an index, its entries."""
 
     kind: Final[str]
     entries: Final[int]
@@ -231,17 +212,7 @@ def read_index(path: PathLike[str]) -> Listing: ...
 # URLs
 @final
 class Url:
-    """The parts of an absolute http or https URL.
-
-    Attributes:
-        scheme: ``http`` or ``https``.
-        userinfo: the part before ``@``.
-        host: in lower case; an IPv6 address with its brackets.
-        port: None for the default port of the scheme.
-        path, query, fragment: as written, without their ``?`` and ``#``.
-        authority: host, and port if it is not the default: ``www.shop.example:8080``.
-        origin: scheme and authority: ``https://www.shop.example``.
-    """
+    """The parts of an absolute http or https URL."""
 
     scheme: Final[str]
     userinfo: Final[str | None]

@@ -61,8 +61,6 @@ pub struct Plan {
     pub columns: Vec<usize>,
     /// The name of the column of each slot.
     pub names: Vec<String>,
-    /// The number of columns of the input; rows of CSV with another number are ragged.
-    pub width: usize,
     /// The address.
     pub loc: LocSource,
     /// The last change.
@@ -147,7 +145,6 @@ impl Plan {
         let plan = Plan {
             columns: Vec::new(),
             names: Vec::new(),
-            width: columns.names.len(),
             loc: LocSource::Slot(0),
             lastmod: None,
             changefreq: None,

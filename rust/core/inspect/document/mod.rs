@@ -33,8 +33,6 @@ use entry::{Form, Visitor};
 use inflate::Bytes;
 use source::Source;
 
-pub use xml::MAX_DEPTH;
-
 /// The form and the totals of one file.
 #[derive(Debug, Clone, Copy)]
 pub struct Summary {
@@ -42,15 +40,13 @@ pub struct Summary {
     pub form: Form,
     /// The number of entries, including invalid ones.
     pub entries: u64,
-    /// The number of `news:news` blocks.
-    pub news: u64,
     /// The size in bytes before compression.
     pub bytes: u64,
 }
 
 impl Summary {
     /// The summary of a file that was not read.
-    pub const EMPTY: Summary = Summary { form: Form::Unknown, entries: 0, news: 0, bytes: 0 };
+    pub const EMPTY: Summary = Summary { form: Form::Unknown, entries: 0, bytes: 0 };
 }
 
 /// Reads the bytes of one sitemap of any form, and returns its buffer for reuse. `fast` enables the
@@ -79,7 +75,7 @@ pub fn parse<V: Visitor>(
     let is_text = first.is_some_and(|b| b != b'<') && is_url_list(window);
     let (document, mut source) = if first.is_none() {
         log_empty(&mut source, log);
-        (xml::Document { form: Form::Unknown, entries: 0, news: 0, stopped: false }, source)
+        (xml::Document { form: Form::Unknown, entries: 0, stopped: false }, source)
     } else if first != Some(b'<') && !is_text {
         log.add(&codes::FILE_NOT_SITEMAP, start, None, || {
             "neither XML nor a list of URLs".to_owned()
@@ -106,8 +102,8 @@ pub fn parse<V: Visitor>(
             "no root element".to_owned()
         });
     }
-    let xml::Document { form, entries, news, .. } = document;
-    (Summary { form, entries, news, bytes }, source.into_buffer())
+    let xml::Document { form, entries, .. } = document;
+    (Summary { form, entries, bytes }, source.into_buffer())
 }
 
 /// Decodes the source to UTF-8. UTF-16 is a finding here; other encodings need a declaration, and its
