@@ -40,9 +40,9 @@ __all__ = [
     "read_stream",
     "recognise",
     "split_url",
-    "trim",
     "url_fault",
     "verify_files",
+    "write_differences",
 ]
 
 __version__: str
@@ -331,6 +331,6 @@ def diff_stream(
     lenient: bool,
     keep: object,
 ) -> Stream: ...
-def trim(
+def write_differences(
     old: PathLike[str], new: PathLike[str], cut_old: PathLike[str], cut_new: PathLike[str]
 ) -> tuple[bool, bool] | None: ...

@@ -9,7 +9,7 @@ use serde::Deserialize;
 
 use crate::error::{Error, ErrorCode, Result};
 use crate::sitemap::extension;
-use crate::sitemap::extension::descriptor::{Extension, Mapping as Mapped, OptionSpec};
+use crate::sitemap::extension::descriptor::{Extension, ExtensionMapping, OptionSpec};
 
 /// Maximum number of URLs in one sitemap file (docs/protocol.md).
 pub const MAX_URLS: u32 = 50_000;
@@ -189,7 +189,7 @@ impl Mapping {
         let is_option = |name: &str| {
             let mut mapped = extension::ALL
                 .iter()
-                .filter(|extension| matches!(extension.mapping, Mapped::Fields(_)));
+                .filter(|extension| matches!(extension.mapping, ExtensionMapping::Fields(_)));
             mapped.any(|extension| extension.options.iter().any(|option| option.name == name))
         };
         let unknown = |(name, value): &(&String, &ExtensionOption)| {

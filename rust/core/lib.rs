@@ -17,7 +17,7 @@ pub mod config;
 pub mod error;
 pub mod flow;
 pub mod inspect;
-mod quiet;
+mod panic;
 #[cfg(test)]
 #[path = "../../tests/rust/common/random.rs"]
 mod random;

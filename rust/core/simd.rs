@@ -89,7 +89,7 @@ pub fn prefetch<T>(line: &T) {
 
 /// Properties of a text, which the same pass over it finds at almost no cost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Text {
+pub struct TextProperties {
     /// All bytes are ASCII.
     pub ascii: bool,
     /// There is a NUL.
@@ -97,10 +97,10 @@ pub struct Text {
 }
 
 /// Computes a word for each 64 bytes of `text`, whose bits mark `delimiter`, `"`, LF and CR.
-pub fn csv_masks(text: &[u8], delimiter: u8, masks: &mut Vec<u64>) -> Text {
+pub fn csv_masks(text: &[u8], delimiter: u8, masks: &mut Vec<u64>) -> TextProperties {
     masks.clear();
     masks.reserve(text.len() / 64 + 1);
-    let mut seen = Text { ascii: true, nul: false };
+    let mut seen = TextProperties { ascii: true, nul: false };
     let mut done = 0;
     #[cfg(target_arch = "x86_64")]
     if std::arch::is_x86_feature_detected!("avx2") {
@@ -110,7 +110,7 @@ pub fn csv_masks(text: &[u8], delimiter: u8, masks: &mut Vec<u64>) -> Text {
     }
     let rest = &text[done..];
     masks.extend(rest.chunks(64).map(|chunk| csv_mask(chunk, delimiter)));
-    Text { ascii: seen.ascii && rest.is_ascii(), nul: seen.nul || rest.contains(&0) }
+    TextProperties { ascii: seen.ascii && rest.is_ascii(), nul: seen.nul || rest.contains(&0) }
 }
 
 /// The mask of at most 64 bytes.
@@ -122,7 +122,7 @@ fn csv_mask(chunk: &[u8], delimiter: u8) -> u64 {
 
 #[cfg(target_arch = "x86_64")]
 mod avx2 {
-    use super::{AsciiSet, Text};
+    use super::{AsciiSet, TextProperties};
     use crate::UNCHECKED;
     use std::arch::x86_64::*;
 
@@ -181,7 +181,7 @@ mod avx2 {
 
     /// [`super::csv_masks`] of a text whose length is a multiple of 64.
     #[target_feature(enable = "avx2")]
-    pub fn csv_masks(text: &[u8], delimiter: u8, masks: &mut Vec<u64>) -> Text {
+    pub fn csv_masks(text: &[u8], delimiter: u8, masks: &mut Vec<u64>) -> TextProperties {
         // `"`, LF and CR differ in their low nibbles: looked up by its own, a byte finds the one
         // that it may be. The others find a byte of another nibble; from 0x80 on all find 0.
         let found = _mm256_broadcastsi128_si256(_mm_setr_epi8(
@@ -205,7 +205,10 @@ mod avx2 {
         let pairs = text.as_chunks::<32>().0.as_chunks::<2>().0;
         masks.extend(pairs.iter().map(|[low, high]| half(low) | half(high) << 32));
         let nuls = _mm256_cmpeq_epi8(least, _mm256_setzero_si256());
-        Text { ascii: _mm256_movemask_epi8(all) == 0, nul: _mm256_movemask_epi8(nuls) != 0 }
+        TextProperties {
+            ascii: _mm256_movemask_epi8(all) == 0,
+            nul: _mm256_movemask_epi8(nuls) != 0,
+        }
     }
 
     /// A bit for each byte of the block that is (`MEMBER`) or is not of the set.
@@ -294,7 +297,7 @@ mod tests {
                     let text = &text[from..to];
                     let mut masks = Vec::new();
                     let seen = csv_masks(text, delimiter, &mut masks);
-                    assert_eq!(seen, Text { ascii: !text.contains(&0xff), nul: false });
+                    assert_eq!(seen, TextProperties { ascii: !text.contains(&0xff), nul: false });
                     assert_eq!(masks.len(), text.len().div_ceil(64));
                     for (i, &c) in text.iter().enumerate() {
                         let marked = (masks[i / 64] >> (i % 64)) & 1 == 1;
@@ -315,7 +318,7 @@ mod tests {
                         text[at] = value;
                         let mut masks = Vec::new();
                         let seen = csv_masks(&text, b';', &mut masks);
-                        let expected = Text { ascii: value < 0x80, nul: value == 0 };
+                        let expected = TextProperties { ascii: value < 0x80, nul: value == 0 };
                         assert_eq!(seen, expected, "{value} at {at} of {len}");
                         let marked = (masks[at / 64] >> (at % 64)) & 1 == 1;
                         assert_eq!(marked, b"\"\n\r;".contains(&value), "{value} at {at} of {len}");

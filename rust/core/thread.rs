@@ -11,7 +11,7 @@ use std::io;
 use std::thread::{Builder, JoinHandle, Scope, ScopedJoinHandle};
 
 use crate::error::{Error, ErrorCode, Result, plain};
-use crate::quiet::caught;
+use crate::panic::caught;
 
 /// Starts a thread that belongs to no scope. `failed` receives the error of a panic in it.
 ///

@@ -8,7 +8,7 @@ use pyo3::ffi;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
-use urlset_core::build::write::gzip::{Encoder, FixedBlocks, Output};
+use urlset_core::build::write::gzip::{Encoder, FixedBlocks, OutputFn};
 use urlset_core::error::ErrorCode;
 use urlset_core::flow::shard::Piece;
 use urlset_core::{Error, Result};
@@ -60,7 +60,7 @@ impl Encoder for Isal {
     fn encode(
         &self,
         pieces: &mut dyn Iterator<Item = Piece>,
-        output: &mut Output<'_>,
+        output: &mut OutputFn<'_>,
     ) -> Result<()> {
         let failed = |e: PyErr| Error::new(ErrorCode::InternalGzip, format!("ISA-L failed: {e}"));
         let stream = Python::attach(|py| self.stream.call0(py)).map_err(failed)?;

@@ -22,7 +22,7 @@ use urlset_core::build::read::parquet::{Parquet, ParquetOptions};
 use urlset_core::build::read::stream::{ArrowStream, Gap};
 use urlset_core::build::render::loc::absolute;
 use urlset_core::build::render::plan;
-use urlset_core::build::write::folder::Folder;
+use urlset_core::build::write::folder::FolderSink;
 use urlset_core::build::write::gzip::{Encoder, Libdeflate};
 use urlset_core::build::write::writer::Destination;
 use urlset_core::config::{Config, LIMITS};
@@ -237,7 +237,7 @@ pub fn build(
     let failure = done_tx.clone();
     let stopped = progress.clone();
     let work = move || {
-        let sink = Folder::new(folder);
+        let sink = FolderSink::new(folder);
         let destination = Destination { sink: &sink, encoder: encoder.as_deref(), live };
         let run = Run { sources, destination, rejects, progress, seen: &seen };
         let result = pipeline::run(&config, run);

@@ -41,10 +41,10 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "build.index": ("report", "option*", *BASE),
     "build.gzip": ("_core",),
     "build.part": ("report", *BASE),
-    "build.trim": BASE,
+    "build.differences": BASE,
     "build.rejects": ("destination.interface", *BASE),
     "build.check": ("destination.manifest", *BASE),
-    "build.changes": ("build.trim", "destination.interface", "destination.manifest", *BASE),
+    "build.changes": ("build.differences", "destination.interface", "destination.manifest", *BASE),
     "toml": ("build.names", "option*", *BASE),
     # a job knows all stages
     "build.plan": ("build.names", "build.source.*", "destination.*", "toml", "option*", *BASE),

@@ -270,7 +270,7 @@ def test_common_ends_are_cut(tmp_path: Path) -> None:
         packed = pick.randrange(2)
         for path, text in zip(files[packed], texts, strict=True):
             path.write_bytes(gzip.compress(text) if packed else text)
-        written = _core.trim(*files[packed], *cuts)
+        written = _core.write_differences(*files[packed], *cuts)
         assert written is not None
         cut = [
             urls_of(path.read_bytes()) if is_there else set()

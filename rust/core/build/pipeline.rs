@@ -35,7 +35,7 @@ pub use self::preview::{Preview, choose, preview};
 pub use self::progress::Progress;
 
 use self::accounting::Accounting;
-use self::assembly::{Assembly, Packer};
+use self::assembly::{Assembly, SetPacker};
 use self::collector::Collector;
 use self::dispatch::Dispatch;
 use self::gate::Gate;
@@ -252,14 +252,14 @@ fn groups(config: &Config) -> Option<HreflangGroups> {
     Some(HreflangGroups::new(x_default, config.max_bytes))
 }
 
-fn packer(config: &Config, folder: PathBuf) -> Packer {
+fn packer(config: &Config, folder: PathBuf) -> SetPacker {
     let limits = Limits {
         urls: config.max_urls,
         bytes: config.max_bytes,
         text: config.output == Output::Text,
     };
     match &config.split_by {
-        Some(column) => Packer::Split(Splitter::new(config, limits, column, folder)),
-        None => Packer::One(Packing::new(config.layout, limits)),
+        Some(column) => SetPacker::Split(Splitter::new(config, limits, column, folder)),
+        None => SetPacker::One(Packing::new(config.layout, limits)),
     }
 }

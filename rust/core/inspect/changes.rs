@@ -9,7 +9,7 @@ use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use crossbeam_channel::bounded;
 
 use crate::error::{Error, Kind, Result};
-use crate::inspect::diff::{Change, Counts, Options, SetFile, diff};
+use crate::inspect::diff::{Change, DiffCounts, Options, SetFile, diff};
 use crate::inspect::read::{BatchStream, internal, tell};
 use crate::inspect::records::text;
 use crate::inspect::rows::ROWS;
@@ -52,7 +52,7 @@ pub fn stream(
     old: Vec<SetFile>,
     new: Vec<SetFile>,
     options: Options,
-    counts: Arc<Mutex<Option<Counts>>>,
+    counts: Arc<Mutex<Option<DiffCounts>>>,
 ) -> BatchStream {
     let (sender, receiver) = bounded(4);
     let stop = Arc::new(AtomicBool::new(false));

@@ -134,18 +134,18 @@ pub fn one_way(
 }
 
 /// A kind of finding: the code for a file, and the message for the name of the other file.
-pub struct Kind<'a> {
+pub struct FindingKind<'a> {
     code: &'a dyn Fn(&Target) -> &'static Code,
     message: fn(&str) -> String,
 }
 
 /// A URL that is listed more than once.
-pub fn duplicate<'a>(code: &'a dyn Fn(&Target) -> &'static Code) -> Kind<'a> {
-    Kind { code, message: |other| format!("listed already in {other}") }
+pub fn duplicate<'a>(code: &'a dyn Fn(&Target) -> &'static Code) -> FindingKind<'a> {
+    FindingKind { code, message: |other| format!("listed already in {other}") }
 }
 
 /// An alternate that does not link back.
-pub const ONE_WAY: Kind<'static> = Kind {
+pub const ONE_WAY: FindingKind<'static> = FindingKind {
     code: &|_| &alternate::ONE_WAY,
     message: |_| "an alternate of it does not link back, or is not in these sitemaps".to_owned(),
 };
@@ -156,7 +156,7 @@ pub fn report(
     targets: &[Target],
     reports: &mut [FileReport],
     found: Vec<FirstFound>,
-    kind: &Kind<'_>,
+    kind: &FindingKind<'_>,
     workers: &mut Workers<'_>,
 ) -> Result<()> {
     let limit = found.first().map_or(0, |found| found.limit);

@@ -57,10 +57,10 @@ impl HashRecord {
 }
 
 /// The records of one writer that are in memory, by partition.
-type Parts = Vec<Vec<u8>>;
+type PartitionBytes = Vec<Vec<u8>>;
 
 /// A part of a partition in the temporary file, of whole records.
-struct Chunk {
+struct DiskPart {
     partition: usize,
     segment: Segment,
 }
@@ -69,7 +69,7 @@ struct Chunk {
 #[derive(Default)]
 struct Disk {
     file: Option<SpillFile>,
-    chunks: Vec<Chunk>,
+    chunks: Vec<DiskPart>,
 }
 
 /// Collects records from several threads.
@@ -83,7 +83,7 @@ pub struct Partitions {
 /// The records of one thread.
 pub struct Writer<'p> {
     partitions: &'p Partitions,
-    parts: Parts,
+    parts: PartitionBytes,
     bytes: usize,
 }
 
@@ -152,7 +152,7 @@ impl Writer<'_> {
         for (partition, bytes) in self.parts.iter_mut().enumerate() {
             if !bytes.is_empty() {
                 let segment = file.write(std::iter::once(&bytes[..])).map_err(failed)?;
-                chunks.push(Chunk { partition, segment });
+                chunks.push(DiskPart { partition, segment });
                 bytes.clear();
             }
         }
@@ -168,8 +168,8 @@ fn partition(hash: u64) -> usize {
 /// All records, in memory and on disk.
 pub struct Partitioned {
     memory: usize,
-    parts: Vec<Parts>,
-    chunks: Vec<Chunk>,
+    parts: Vec<PartitionBytes>,
+    chunks: Vec<DiskPart>,
 }
 
 impl Partitioned {
@@ -184,7 +184,7 @@ impl Partitioned {
     }
 
     fn chunks(&self, partition: usize) -> impl Iterator<Item = &Segment> {
-        let of_partition = move |chunk: &&Chunk| chunk.partition == partition;
+        let of_partition = move |chunk: &&DiskPart| chunk.partition == partition;
         self.chunks.iter().filter(of_partition).map(|chunk| &chunk.segment)
     }
 

@@ -110,7 +110,7 @@ pub fn read(files: Vec<(PathBuf, String)>, threads: usize, lenient: bool) -> Bat
     let (senders, receivers): (Vec<_>, Vec<_>) =
         files.iter().map(|_| bounded::<Sent>(WAITING)).unzip();
     let threads = threads.clamp(1, files.len().max(1));
-    let work = Arc::new(Work {
+    let work = Arc::new(ReadWork {
         files,
         senders: senders.into_iter().map(|sender| Mutex::new(Some(sender))).collect(),
         next: AtomicUsize::new(0),
@@ -135,7 +135,7 @@ pub(crate) fn tell(sender: Sender<Sent>) -> impl FnOnce(Error) {
     move |error| drop(sender.send(Some(Err(error))))
 }
 
-struct Work {
+struct ReadWork {
     files: Vec<(PathBuf, String)>,
     senders: Vec<Mutex<Option<Sender<Sent>>>>,
     next: AtomicUsize,
@@ -144,7 +144,7 @@ struct Work {
     lenient: bool,
 }
 
-impl Work {
+impl ReadWork {
     /// Tells an error in place of the first file that no thread has begun: the stream ends there.
     fn fail(&self, error: Error) {
         let take = |slot: &Mutex<Option<_>>| slot.lock().ok()?.take();
@@ -171,7 +171,7 @@ impl Work {
     }
 
     fn one(&self, path: &Path, name: &str, sender: Sender<Sent>, inflater: &mut Inflater) {
-        let mut visitor = Reading {
+        let mut visitor = RowVisitor {
             rows: Rows::new(self.schema.clone(), name.to_owned()),
             sender,
             stop: &self.stop,
@@ -195,14 +195,14 @@ impl Work {
     }
 }
 
-struct Reading<'a> {
+struct RowVisitor<'a> {
     rows: Rows,
     sender: Sender<Sent>,
     stop: &'a AtomicBool,
     lenient: bool,
 }
 
-impl Reading<'_> {
+impl RowVisitor<'_> {
     /// Gives the batch out; waits while the taker is busy.
     fn flush(&mut self) -> ControlFlow<()> {
         inject("read.flush");
@@ -225,7 +225,7 @@ impl Reading<'_> {
     }
 }
 
-impl Visitor for Reading<'_> {
+impl Visitor for RowVisitor<'_> {
     const CHECKS: bool = false;
 
     fn stopped(&self) -> bool {

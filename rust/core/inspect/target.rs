@@ -26,7 +26,7 @@ pub struct Target {
 
 /// What the files of a set may contain although it is unusual.
 #[derive(Debug, Clone, Default)]
-pub struct Rules {
+pub struct SetRules {
     /// Hosts that URLs may have besides the host of their file.
     pub hosts: AllowedHosts,
     /// Addresses that an index may list, whatever their host.

@@ -78,7 +78,7 @@ const FILE_SUFFIXES: [&str; 21] = [
 
 /// The parts of a URL or relative reference (RFC 3986, appendix B), as written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Parts<'a> {
+pub struct UrlParts<'a> {
     /// Without `:`.
     pub scheme: Option<&'a [u8]>,
     /// Without `//`.
@@ -96,7 +96,7 @@ pub struct Parts<'a> {
 /// # Errors
 /// [`LocFault::Scheme`] for a colon in the first segment after text that is not a scheme: that is
 /// not a legal relative reference (RFC 3986, section 4.2) but a damaged URL.
-pub fn split(text: &[u8]) -> Result<Parts<'_>, LocFault> {
+pub fn split(text: &[u8]) -> Result<UrlParts<'_>, LocFault> {
     let (rest, fragment) = cut(text, b'#');
     let (rest, query) = cut(rest, b'?');
     let segment = &rest[..memchr::memchr(b'/', rest).unwrap_or(rest.len())];
@@ -112,7 +112,7 @@ pub fn split(text: &[u8]) -> Result<Parts<'_>, LocFault> {
             (Some(&rest[..end]), &rest[end..])
         }
     };
-    Ok(Parts { scheme, authority, path, query, fragment })
+    Ok(UrlParts { scheme, authority, path, query, fragment })
 }
 
 fn is_scheme(name: &[u8]) -> bool {
@@ -193,7 +193,7 @@ pub struct Absolute<'a> {
     /// User information, host and port.
     pub authority: RawAuthority<'a>,
     /// The parts.
-    pub parts: Parts<'a>,
+    pub parts: UrlParts<'a>,
     /// The offset of the path.
     pub path_start: usize,
 }

@@ -12,7 +12,7 @@ use crate::build::read::decode::OpenFile;
 use crate::build::read::header::{ExcelSeparator, Header, excel_separator, header, sniff};
 use crate::build::read::lines;
 use crate::build::read::scan::{CsvFormat, NO_SLOT};
-use crate::build::read::unpack::{Text, peek};
+use crate::build::read::unpack::{ByteStream, peek};
 use crate::error::{Error, ErrorCode, Result};
 use crate::flow::cell::{ColumnKind, Columns};
 use crate::flow::source::Source;
@@ -62,7 +62,7 @@ impl Csv {
         Csv { open_file: Some(file), ..self }
     }
 
-    fn text(&mut self) -> Result<Text> {
+    fn text(&mut self) -> Result<ByteStream> {
         let file = decode::open(&self.path, self.open_file.take(), self.consumed.clone())?;
         decode::to_utf8(file, self.options.encoding.as_deref())
     }

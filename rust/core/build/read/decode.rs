@@ -10,7 +10,7 @@ use encoding_rs::{Decoder, DecoderResult, UTF_16BE, UTF_16LE};
 
 use crate::build::read::foreign::check_text;
 use crate::build::read::label::Label;
-use crate::build::read::unpack::{Text, peek, unpack};
+use crate::build::read::unpack::{ByteStream, peek, unpack};
 use crate::error::{Error, ErrorCode, Result, plain};
 
 /// Counts the bytes that were read from the file itself, for the progress line.
@@ -40,9 +40,13 @@ pub struct OpenFile {
 ///
 /// # Errors
 /// `input.missing`, `input.unreadable`.
-pub fn bytes(path: &str, opened: Option<OpenFile>, count: Arc<AtomicU64>) -> Result<(Text, bool)> {
+pub fn bytes(
+    path: &str,
+    opened: Option<OpenFile>,
+    count: Arc<AtomicU64>,
+) -> Result<(ByteStream, bool)> {
     let unreadable = |e: io::Error| unreadable(path, e);
-    let file: Text = match opened {
+    let file: ByteStream = match opened {
         Some(opened) => Box::new(io::Cursor::new(opened.head).chain(opened.file)),
         None if path == "-" => Box::new(io::stdin()),
         None => {
@@ -68,7 +72,7 @@ fn unreadable(path: &str, e: io::Error) -> Error {
 ///
 /// # Errors
 /// `input.missing`, `input.unreadable`; `input.format` if it is no text.
-pub fn open(path: &str, opened: Option<OpenFile>, count: Arc<AtomicU64>) -> Result<Text> {
+pub fn open(path: &str, opened: Option<OpenFile>, count: Arc<AtomicU64>) -> Result<ByteStream> {
     let unreadable = |e: io::Error| unreadable(path, e);
     let (mut text, packed) = bytes(path, opened, count)?;
     // damage is reported when the reader comes to it, after the rows before it
@@ -110,7 +114,7 @@ impl Read for Fails {
 /// The text of `from` in UTF-8, without a byte order mark.
 ///
 /// `encoding` is the option of the user. Without it a byte order mark decides; the default is UTF-8.
-pub fn to_utf8(mut from: Text, encoding: Option<&str>) -> Result<Text> {
+pub fn to_utf8(mut from: ByteStream, encoding: Option<&str>) -> Result<ByteStream> {
     let (head, n) = peek::<3>(&mut from).map_err(|e| read_error(&e))?;
     let mark = match &head[..n] {
         [0xef, 0xbb, 0xbf] => Some((Label::Utf8, 3)),
@@ -136,7 +140,7 @@ pub fn to_utf8(mut from: Text, encoding: Option<&str>) -> Result<Text> {
         (Some(label), mark) => (label, mark.map_or(0, |(m, n)| if m == label { n } else { 0 })),
     };
     let rest = io::Cursor::new(head).take(n as u64).chain(from);
-    let mut rest: Text = Box::new(rest);
+    let mut rest: ByteStream = Box::new(rest);
     let mut skipped = [0; 3];
     rest.read_exact(&mut skipped[..skip]).map_err(|e| read_error(&e))?;
     Ok(match label {

@@ -89,7 +89,7 @@ pub fn text_start(head: &[u8]) -> &[u8] {
 
 /// A binary format that is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Table {
+pub enum BinaryFormat {
     /// Parquet.
     Parquet,
     /// Arrow IPC, as a file or as a stream.
@@ -97,12 +97,12 @@ pub enum Table {
 }
 
 /// The binary format with these first bytes.
-pub fn table(head: &[u8]) -> Option<Table> {
+pub fn table(head: &[u8]) -> Option<BinaryFormat> {
     if head.starts_with(b"PAR1") {
-        return Some(Table::Parquet);
+        return Some(BinaryFormat::Parquet);
     }
     let arrow = head.starts_with(b"ARROW1") || head.starts_with(b"\xff\xff\xff\xff");
-    arrow.then_some(Table::Arrow)
+    arrow.then_some(BinaryFormat::Arrow)
 }
 
 /// Refuses a file that cannot be read as text; `head` are its first bytes, decompressed.
@@ -111,7 +111,7 @@ pub fn table(head: &[u8]) -> Option<Table> {
 /// `input.format`, with the name of the format and what to do.
 pub fn check_text(head: &[u8]) -> Result<()> {
     let what = match table(head) {
-        Some(Table::Parquet) => Some("Parquet: name no other format, or --format parquet"),
+        Some(BinaryFormat::Parquet) => Some("Parquet: name no other format, or --format parquet"),
         Some(_) => Some("Arrow IPC: name no other format, or --format arrow"),
         None => foreign(head),
     };

@@ -27,7 +27,7 @@ use crate::build::read::message::{MAGIC, Message, Messages, damaged, ranges};
 use crate::error::{Error, ErrorCode, Result, plain};
 use crate::flow::cell::Columns;
 use crate::flow::source::Source;
-use crate::quiet::quiet;
+use crate::panic::silenced;
 
 /// Limit of the bytes that any buffer may inflate to.
 const MAX_INFLATED: usize = 1 << 30;
@@ -298,7 +298,7 @@ fn check_body(batch: &arrow_ipc::RecordBatch<'_>, body: &Buffer) -> Result<()> {
 
 /// Runs code that reads untrusted bytes: a panic of the library counts as damage.
 fn guarded<T>(read: impl FnOnce() -> Result<T>, what: &str) -> Result<T> {
-    quiet(|| catch_unwind(AssertUnwindSafe(read)))
+    silenced(|| catch_unwind(AssertUnwindSafe(read)))
         .unwrap_or_else(|_| Err(damaged(&"its parts contradict one another")))
         .map_err(|error| match error.code {
             ErrorCode::InputDamaged | ErrorCode::InputTruncated => {

@@ -31,7 +31,7 @@ use crate::build::read::import::Importer;
 use crate::error::{Error, ErrorCode, Result};
 use crate::flow::cell::Columns;
 use crate::flow::source::Source;
-use crate::quiet::quiet;
+use crate::panic::silenced;
 
 /// Limit of the nesting of lists and structs.
 const MAX_DEPTH: usize = 64;
@@ -226,7 +226,7 @@ fn depth(schema: &FFI_ArrowSchema, left: usize) -> Option<usize> {
 
 /// Runs code that trusts a producer: a panic means that the producer broke the rules.
 fn guarded<T>(read: impl FnOnce() -> Result<T>, what: &str) -> Result<T> {
-    quiet(|| catch_unwind(AssertUnwindSafe(read)))
+    silenced(|| catch_unwind(AssertUnwindSafe(read)))
         .unwrap_or_else(|_| Err(damaged(&"its parts contradict one another")))
         .map_err(|error| Error { message: format!("{what}: {}", error.message), ..error })
 }

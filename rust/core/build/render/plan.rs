@@ -110,12 +110,12 @@ pub struct Alternates {
     /// Each alternate becomes an entry of its own.
     pub rows: bool,
     /// Rows with the same key are the languages of a page.
-    pub group: Option<Group>,
+    pub group: Option<GroupColumns>,
 }
 
 /// The columns of a group of languages.
 #[derive(Debug, Clone)]
-pub struct Group {
+pub struct GroupColumns {
     /// The column of the key, by slot.
     pub key: usize,
     /// The language of each row.

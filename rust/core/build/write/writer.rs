@@ -152,8 +152,8 @@ impl<'d> ShardWriter<'d> {
         known: Option<String>,
     ) -> Result<ShardEntry> {
         let mut file = self.destination.sink.create(&entry.path)?;
-        let mut content = Content::new(known.is_none(), self.destination.encoder.is_some());
-        let mut written = Written::default();
+        let mut content = EncoderInput::new(known.is_none(), self.destination.encoder.is_some());
+        let mut written = EncoderOutput::default();
         // a piece is inspected right before it is compressed: then it is in the cache for both
         let mut pieces = pieces.into_iter().inspect(|piece| content.add(piece.as_bytes()));
         let output = &mut |part: &[u8]| {
@@ -196,7 +196,7 @@ fn hex(hasher: &Hasher) -> String {
 }
 
 /// What goes into the encoder.
-struct Content {
+struct EncoderInput {
     /// the digest, if it is not known yet
     hasher: Option<Hasher>,
     /// the checksum, if the file is compressed
@@ -204,10 +204,10 @@ struct Content {
     bytes: u64,
 }
 
-impl Content {
-    fn new(digest: bool, compressed: bool) -> Content {
+impl EncoderInput {
+    fn new(digest: bool, compressed: bool) -> EncoderInput {
         let crc = (compressed && !UNCHECKED).then(Crc::new);
-        Content { hasher: digest.then(Hasher::new), crc, bytes: 0 }
+        EncoderInput { hasher: digest.then(Hasher::new), crc, bytes: 0 }
     }
 
     fn add(&mut self, bytes: &[u8]) {
@@ -233,12 +233,12 @@ impl Content {
 
 /// What comes out of the encoder.
 #[derive(Default)]
-struct Written {
+struct EncoderOutput {
     bytes: u64,
     last: [u8; TRAILER],
 }
 
-impl Written {
+impl EncoderOutput {
     fn add(&mut self, part: &[u8]) {
         self.bytes += part.len() as u64;
         match part.last_chunk() {

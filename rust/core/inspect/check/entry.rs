@@ -5,13 +5,13 @@ use std::collections::HashSet;
 use crate::inspect::check::other_hosts::OtherHosts;
 use crate::inspect::check::url as url_findings;
 use crate::inspect::codes;
-use crate::inspect::document::entry::{Entry, Field, Form};
+use crate::inspect::document::entry::{Entry, Form, PartField};
 use crate::inspect::finding::{Location, Log, quoted, text};
 use crate::sitemap::date::{Precision, Written};
 use crate::sitemap::element::{Element, Limit};
 use crate::sitemap::extension::{self, alternate};
 use crate::sitemap::hosts::{AllowedHosts, Listed};
-use crate::sitemap::hreflang::{self, Policy};
+use crate::sitemap::hreflang::{self, CodePolicy};
 use crate::sitemap::limits::{MAX_BYTES, MAX_ENTRIES, MAX_URL_CHARS, MIN_URL_CHARS};
 use crate::sitemap::url::{self, Absolute, WrittenFault};
 use crate::sitemap::value::decimal_in;
@@ -280,7 +280,7 @@ impl<'a> EntryChecks<'a> {
                 continue;
             };
             let blocks =
-                entry.parts.iter().filter(|part| part.field == Field::Block(place)).count();
+                entry.parts.iter().filter(|part| part.field == PartField::Block(place)).count();
             if blocks > max as usize {
                 log.add(code, entry.at, loc, || format!("{blocks} of {max}"));
             }
@@ -290,17 +290,17 @@ impl<'a> EntryChecks<'a> {
         for part in entry.parts {
             let text = entry.text(part);
             match part.field {
-                Field::AlternateLang => {
+                PartField::AlternateLang => {
                     if !langs.insert(text) {
                         log.add(&alternate::REPEATED, part.at, loc, || {
                             format!("{} stands twice", quoted(text))
                         });
                     }
-                    links += u64::from(hreflang::is_legal(text, Policy::Report));
+                    links += u64::from(hreflang::is_legal(text, CodePolicy::Report));
                 }
-                Field::AlternateHref => own |= text == entry.loc,
-                Field::Block(place) => self.block(place, part.at, loc, log),
-                Field::Text(&Element { max_age: Some(max_age), .. }) => {
+                PartField::AlternateHref => own |= text == entry.loc,
+                PartField::Block(place) => self.block(place, part.at, loc, log),
+                PartField::Text(&Element { max_age: Some(max_age), .. }) => {
                     if let Ok(date) = Written::w3c(text)
                         && date.instant() < self.now - max_age.verify_seconds * 1_000_000
                     {

@@ -2,12 +2,12 @@
 
 use crate::inspect::build::EntryBuf;
 use crate::inspect::check::url::message;
-use crate::inspect::document::entry::Field;
+use crate::inspect::document::entry::PartField;
 use crate::inspect::finding::{Location, Log, quoted};
 use crate::sitemap::element::{Attribute, Content, Element};
 use crate::sitemap::extension::alternate as link;
 use crate::sitemap::extension::descriptor::Extension;
-use crate::sitemap::hreflang::{self, Policy};
+use crate::sitemap::hreflang::{self, CodePolicy};
 use crate::sitemap::url;
 use crate::sitemap::value::{UrlRule, ValueKind};
 
@@ -28,7 +28,7 @@ pub(crate) fn alternate(entry: &EntryBuf, at: Location, log: &mut Log) {
         None if found.media => {}
         None => log.add(&link::HREFLANG, at, loc, || "a link without hreflang".to_owned()),
         Some(code) => {
-            if let Err(why) = hreflang::check(code, Policy::Report) {
+            if let Err(why) = hreflang::check(code, CodePolicy::Report) {
                 log.add(&link::HREFLANG, at, loc, || why);
             }
         }
@@ -50,8 +50,8 @@ pub(crate) fn block(extension: &Extension, entry: &EntryBuf, at: Location, log: 
     let mut one = one_of.is_none();
     for (field, text) in entry.last_block() {
         let (name, kind) = match field {
-            Field::Text(&Element { name, content: Content::Text(kind), .. }) => (name, kind),
-            Field::Attribute(&Attribute { name, kind, .. }) => (name, kind),
+            PartField::Text(&Element { name, content: Content::Text(kind), .. }) => (name, kind),
+            PartField::Attribute(&Attribute { name, kind, .. }) => (name, kind),
             _ => continue,
         };
         one |= one_of.is_some_and(|one_of| one_of.names.contains(&name));

@@ -5,15 +5,15 @@
 //! with at most the five named entities. Everything else, and every extension with a fault, it
 //! leaves to the XML parser; a property test holds the two against each other.
 
-use crate::inspect::document::entry::{Field, Part};
+use crate::inspect::document::entry::{Part, PartField};
 use crate::inspect::finding::Location;
-use crate::sitemap::hreflang::{self, Policy};
+use crate::sitemap::hreflang::{self, CodePolicy};
 use crate::sitemap::namespaces::IMAGES;
 use crate::sitemap::url;
 
 /// A `<url>` as offsets into the bytes that were looked at.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub struct Shape {
+pub struct CommonEntry {
     /// Where `<url>` starts.
     pub start: usize,
     /// The byte after `</url>`.
@@ -72,14 +72,14 @@ impl Extensions {
             if self.images
                 && let Some(inside) = expect(bytes, at, b"<image:image>")
             {
-                self.part(Field::Block(IMAGES), b"", place)?;
+                self.part(PartField::Block(IMAGES), b"", place)?;
                 let tag = space(bytes, inside);
                 let text = expect(bytes, tag, b"<image:loc>")?;
                 let end = text + memchr::memchr(b'<', bytes.get(text..)?)?;
                 line += memchr::memchr_iter(b'\n', &bytes[counted..tag]).count() as u64;
                 counted = tag;
                 place = Location { offset: start.offset + tag as u64, line };
-                self.url(Field::ImageLoc, &bytes[text..end], place)?;
+                self.url(PartField::ImageLoc, &bytes[text..end], place)?;
                 at = space(bytes, expect(bytes, end, b"</image:loc>")?);
                 at = expect(bytes, at, b"</image:image>")?;
             } else if self.links
@@ -90,14 +90,14 @@ impl Extensions {
                 let simple = |b: &u8| b.is_ascii_alphanumeric() || *b == b'-';
                 if code.is_empty()
                     || !code.iter().all(simple)
-                    || (self.checks && !hreflang::is_legal(code, Policy::Report))
+                    || (self.checks && !hreflang::is_legal(code, CodePolicy::Report))
                 {
                     return None;
                 }
-                self.part(Field::AlternateLang, code, place)?;
+                self.part(PartField::AlternateLang, code, place)?;
                 let href = expect(bytes, end, b"\" href=\"")?;
                 let end = href + memchr::memchr(b'"', bytes.get(href..)?)?;
-                self.url(Field::AlternateHref, &bytes[href..end], place)?;
+                self.url(PartField::AlternateHref, &bytes[href..end], place)?;
                 at = expect(bytes, space(bytes, end + 1), b"/>")?;
             } else {
                 return None;
@@ -106,7 +106,7 @@ impl Extensions {
     }
 
     /// A part whose text is a URL.
-    fn url(&mut self, field: Field, written: &[u8], place: Location) -> Option<()> {
+    fn url(&mut self, field: PartField, written: &[u8], place: Location) -> Option<()> {
         if written.is_empty() || !plain(written) || memchr::memchr(b'<', written).is_some() {
             return None;
         }
@@ -134,7 +134,7 @@ impl Extensions {
         Some(())
     }
 
-    fn part(&mut self, field: Field, text: &[u8], at: Location) -> Option<()> {
+    fn part(&mut self, field: PartField, text: &[u8], at: Location) -> Option<()> {
         let start = u32::try_from(self.arena.len()).ok()?;
         self.arena.extend_from_slice(text);
         let end = u32::try_from(self.arena.len()).ok()?;
@@ -148,10 +148,10 @@ const LINK: &[u8] = b"<xhtml:link rel=\"alternate\" hreflang=\"";
 /// The `<url>` at the start of `bytes`, after white space; `None` where it is not of the common
 /// shape or not wholly there. `start` is the place of `bytes[0]`; `more` gets the extensions.
 #[inline]
-pub fn scan(bytes: &[u8], start: Location, more: &mut Extensions) -> Option<Shape> {
+pub fn scan(bytes: &[u8], start: Location, more: &mut Extensions) -> Option<CommonEntry> {
     more.parts.clear();
     more.arena.clear();
-    let mut shape = Shape { start: space(bytes, 0), ..Shape::default() };
+    let mut shape = CommonEntry { start: space(bytes, 0), ..CommonEntry::default() };
     let mut at = expect(bytes, shape.start, b"<url>")?;
     for (which, (open, close)) in NAMES.iter().enumerate() {
         at = space(bytes, at);

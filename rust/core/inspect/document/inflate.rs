@@ -50,7 +50,7 @@ pub enum Bytes {
 }
 
 /// A file that was opened for reading.
-pub struct Opened {
+pub struct OpenedFile {
     /// Its bytes.
     pub bytes: Bytes,
     /// Whether they were compressed.
@@ -71,7 +71,7 @@ pub struct Inflater {
 
 impl Inflater {
     /// Opens the file at `path`.
-    pub fn open(&mut self, path: &Path) -> io::Result<Opened> {
+    pub fn open(&mut self, path: &Path) -> io::Result<OpenedFile> {
         let (mut file, about) = regular::open(path)?;
         let (size, stamp) = (about.len(), Stamp::of(&about));
         let mut magic = [0u8; 2];
@@ -79,7 +79,7 @@ impl Inflater {
         let head = Cursor::new(magic).take(got as u64);
         if got < 2 || magic != [0x1f, 0x8b] {
             let bytes = Bytes::Stream(Box::new(Bounded::new(head.chain(file))));
-            return Ok(Opened { bytes, gzip: false, size, stamp });
+            return Ok(OpenedFile { bytes, gzip: false, size, stamp });
         }
         if size <= WHOLE {
             self.compressed.clear();
@@ -89,10 +89,10 @@ impl Inflater {
                 Some(bytes) => Bytes::Whole(bytes),
                 None => stream(Cursor::new(std::mem::take(&mut self.compressed))),
             };
-            return Ok(Opened { bytes, gzip: true, size, stamp });
+            return Ok(OpenedFile { bytes, gzip: true, size, stamp });
         }
         let bytes = stream(BufReader::with_capacity(1 << 16, head.chain(file)));
-        Ok(Opened { bytes, gzip: true, size, stamp })
+        Ok(OpenedFile { bytes, gzip: true, size, stamp })
     }
 
     /// Gives a buffer back for the next file.

@@ -3,7 +3,7 @@
 
 use crate::sitemap::code::codes;
 use crate::sitemap::element::{Content, Element, Limit, Role, group};
-use crate::sitemap::extension::descriptor::{Extension, Mapping, OptionKind, OptionSpec};
+use crate::sitemap::extension::descriptor::{Extension, ExtensionMapping, OptionKind, OptionSpec};
 
 codes! {
     REL Warning "alternate.rel" "use rel=\"alternate\": other links are ignored"
@@ -30,7 +30,7 @@ pub static EXTENSION: Extension = Extension {
     per_file: None,
     one_of: None,
     report_all: false,
-    mapping: Mapping::Own,
+    mapping: ExtensionMapping::Own,
     options: &[
         OptionSpec {
             name: "alternate",

@@ -2,7 +2,7 @@
 
 use crate::sitemap::code::codes;
 use crate::sitemap::element::{Element, Limit, Role, group, text};
-use crate::sitemap::extension::descriptor::{Extension, Mapping, OptionKind, OptionSpec};
+use crate::sitemap::extension::descriptor::{Extension, ExtensionMapping, OptionKind, OptionSpec};
 use crate::sitemap::value::{TEXT, URL};
 
 codes! {
@@ -33,7 +33,7 @@ pub static EXTENSION: Extension = Extension {
     per_file: None,
     one_of: None,
     report_all: false,
-    mapping: Mapping::Own,
+    mapping: ExtensionMapping::Own,
     options: &[
         OptionSpec {
             name: "image",

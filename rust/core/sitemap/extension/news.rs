@@ -2,7 +2,7 @@
 
 use crate::sitemap::code::codes;
 use crate::sitemap::element::{Element, Limit, MaxAge, Role, group, text};
-use crate::sitemap::extension::descriptor::{Extension, Mapping, OptionKind, OptionSpec};
+use crate::sitemap::extension::descriptor::{Extension, ExtensionMapping, OptionKind, OptionSpec};
 use crate::sitemap::value::{TEXT, ValueKind};
 
 codes! {
@@ -63,7 +63,7 @@ pub static EXTENSION: Extension = Extension {
     per_file: Some(Limit { count: MAX_PER_FILE, note: "", finding: Some(&TOO_MANY) }),
     one_of: None,
     report_all: true,
-    mapping: Mapping::Fields("news.invalid"),
+    mapping: ExtensionMapping::Fields("news.invalid"),
     options: &[
         OptionSpec {
             name: "news",

@@ -2,7 +2,9 @@
 
 use crate::sitemap::code::codes;
 use crate::sitemap::element::{Attribute, Element, Limit, Role, group, text};
-use crate::sitemap::extension::descriptor::{Extension, Mapping, OneOf, OptionKind, OptionSpec};
+use crate::sitemap::extension::descriptor::{
+    Extension, ExtensionMapping, OneOf, OptionKind, OptionSpec,
+};
 use crate::sitemap::value::{TEXT, URL, UrlRule, ValueKind};
 
 codes! {
@@ -117,7 +119,7 @@ pub static EXTENSION: Extension = Extension {
     per_file: None,
     one_of: Some(OneOf { names: &["content_loc", "player_loc"], finding: &CONTENT }),
     report_all: false,
-    mapping: Mapping::Fields("video.invalid"),
+    mapping: ExtensionMapping::Fields("video.invalid"),
     options: &[OptionSpec {
         name: "video",
         kind: OptionKind::Pairs,

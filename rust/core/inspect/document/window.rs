@@ -13,7 +13,7 @@ const WINDOW: usize = 256 << 10;
 pub const MAX_TOKEN: usize = 1 << 20;
 
 /// The bytes of one file.
-pub struct Source {
+pub struct Window {
     buf: Vec<u8>,
     pos: usize,
     end: usize,
@@ -31,9 +31,9 @@ pub struct Source {
     decoded: bool,
 }
 
-impl Source {
+impl Window {
     /// A window over `bytes`.
-    pub fn new(bytes: Bytes) -> Source {
+    pub fn new(bytes: Bytes) -> Window {
         let (buf, end, reader) = match bytes {
             Bytes::Whole(all) => {
                 let end = all.len();
@@ -41,7 +41,7 @@ impl Source {
             }
             Bytes::Stream(reader) => (Vec::new(), 0, Some(reader)),
         };
-        let mut source = Source {
+        let mut source = Window {
             buf,
             pos: 0,
             end,
@@ -59,8 +59,8 @@ impl Source {
     }
 
     /// The bytes from here on, decoded into UTF-8; places are counted in that.
-    pub fn decode(self, form: encoding::Form) -> Source {
-        let Source { mut buf, pos, end, reader, damage, .. } = self;
+    pub fn decode(self, form: encoding::SourceEncoding) -> Window {
+        let Window { mut buf, pos, end, reader, damage, .. } = self;
         buf.truncate(end);
         let mut ahead = io::Cursor::new(buf);
         ahead.set_position(pos as u64);
@@ -69,7 +69,7 @@ impl Source {
             None => Box::new(ahead),
         };
         let bytes = Bytes::Stream(Box::new(encoding::Decoded::new(form, rest)));
-        Source { decoded: true, damage, ..Source::new(bytes) }
+        Window { decoded: true, damage, ..Window::new(bytes) }
     }
 
     /// Whether the bytes were in another encoding than UTF-8.
@@ -214,7 +214,7 @@ impl Source {
     }
 }
 
-impl Read for Source {
+impl Read for Window {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         let got = self.fill_buf()?.read(out)?;
         self.consume(got);
@@ -222,7 +222,7 @@ impl Read for Source {
     }
 }
 
-impl BufRead for Source {
+impl BufRead for Window {
     fn fill_buf(&mut self) -> io::Result<&[u8]> {
         if self.pos == self.end && self.reader.is_some() {
             self.more()?;
