@@ -311,12 +311,12 @@ pub fn preview(
     name: String,
     format: String,
     object: Option<Bound<'_, PyAny>>,
-    most: usize,
+    limit: usize,
 ) -> PyResult<String> {
     let config = config(py, config_json)?;
     let input = Input(name, format, object, Vec::new());
     let source = source(&config, input, PREVIEW_ROWS)?;
-    let preview = interruptible(py, move || pipeline::preview(&config, source, most))?;
+    let preview = interruptible(py, move || pipeline::preview(&config, source, limit))?;
     serde_json::to_string(&preview).map_err(|e| PyValueError::new_err(e.to_string()))
 }
 

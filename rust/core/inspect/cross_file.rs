@@ -1,7 +1,7 @@
 //! Findings that need all files: duplicates, and alternates that do not link back.
 //!
-//! Each URL and each link is a record of its hash and its place. Equal hashes are grouped, and the
-//! files with findings are read again for the URL and the line.
+//! Each URL and each link is a record of its hash and its place. Records with equal hashes are grouped.
+//! Files with findings are read again for the URLs and the lines.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -150,8 +150,8 @@ pub const ONE_WAY: FindingKind<'static> = FindingKind {
     message: |_| "an alternate of it does not link back, or is not in these sitemaps".to_owned(),
 };
 
-/// Adds findings to the reports. Reads the files again for URLs and lines; for a file that cannot be
-/// read any more, the findings are counted and not listed.
+/// Adds findings to the reports. Reads the files again for URLs and lines; if a file can no longer be
+/// read, its findings are counted and not listed.
 pub fn report(
     targets: &[Target],
     reports: &mut [FileReport],

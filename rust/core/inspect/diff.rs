@@ -1,10 +1,10 @@
 //! The changes between two sets of sitemaps, in bounded memory.
 //!
 //! Files with the same bytes on both sides are skipped before any is inflated. The entries of the
-//! others go to partitions by the hash of their URL, on disk above the memory limit, and each
-//! partition is compared by itself: an entry of one side cancels an equal entry of the other. A URL
-//! counts once, however often a side lists it: it has changed if the entries of the two sides differ
-//! as sets. Entries of skipped files are not compared with those of other files.
+//! others go to partitions by the hash of their URL, on disk above the memory limit. Each partition is
+//! compared separately: an entry of one side cancels an equal entry of the other. A URL that a side
+//! lists several times counts once: it has changed if the two sides have different sets of entries.
+//! Entries of skipped files are not compared with those of other files.
 
 use std::collections::HashMap;
 use std::io::Read;
@@ -74,9 +74,9 @@ pub struct Options {
     pub threads: usize,
     /// Bytes for entries; above that they go to disk.
     pub memory: usize,
-    /// The folder for them; by default the temporary folder of the system.
+    /// The folder for spilled entries; by default the temporary folder of the system.
     pub spill_folder: Option<PathBuf>,
-    /// Skip what cannot be read of a file, instead of failing.
+    /// Skip the unreadable part of a file, instead of failing.
     pub lenient: bool,
 }
 
@@ -124,7 +124,7 @@ impl Sides {
 }
 
 /// Compares two sets of files and passes every change to `sink`: sorted by URL if the entries fit
-/// into the memory, else in an order that depends on the URLs alone.
+/// into the memory, otherwise in an order that depends on the URLs alone.
 ///
 /// # Errors
 /// A file cannot be read or is damaged, unless lenient; the disk is full; cancelled.
@@ -329,7 +329,7 @@ fn take_text<'a>(bytes: &mut &'a [u8], length: u32) -> Option<&'a [u8]> {
     Some(taken)
 }
 
-/// Fixed, so that the order of changes from disk is the same in every run.
+/// The key is fixed, so that the order of changes from disk is the same in every run.
 const KEY: HashKey = HashKey::fixed(0x75726c, 0x736574);
 
 /// Writes the entries of a file to partitions.

@@ -18,9 +18,9 @@ use crate::inspect::workers::Workers;
 
 /// The number of partitions; the first byte of a hash selects one.
 const PARTITIONS: usize = 256;
-/// Vectors grow by doubling, and to sort a partition takes its size once more.
+/// Memory per byte of records: vectors grow by doubling, and sorting a partition copies it.
 const OVERHEAD: usize = 3;
-/// The least memory of a writer.
+/// The minimum memory of a writer.
 const MIN_MEMORY: usize = 64 << 10;
 /// Records that are read between two checks of the memory.
 const BLOCK: usize = 1 << 12;
@@ -209,7 +209,7 @@ impl Partitioned {
         Ok(())
     }
 
-    /// Calls `work` for every partition on all threads, each with a state of its own.
+    /// Calls `work` for every partition on all threads; each thread has its own state.
     pub fn for_each<S: Send>(
         &self,
         workers: &mut Workers<'_>,
@@ -259,7 +259,7 @@ impl Partitioned {
                             let mut kept = Vec::new();
                             records.chunk_by(same).for_each(|run| reduce(state, run, &mut kept));
                             records = kept;
-                            // distinct hashes cannot be reduced: avoid to try it for each block
+                            // distinct hashes cannot be reduced: do not try it again for each block
                             limit = limit.max(2 * records.len());
                         }
                     }

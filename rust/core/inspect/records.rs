@@ -1,4 +1,4 @@
-//! Columns of extensions, by the records that their descriptors make.
+//! Columns of extensions, by the records that are derived from their descriptors.
 
 use std::iter::Peekable;
 use std::slice;
@@ -235,7 +235,7 @@ fn place(record: &Record, part: PartField) -> Option<usize> {
     })
 }
 
-/// Appends bytes that are UTF-8, or else with U+FFFD for what is not.
+/// Appends text; invalid UTF-8 becomes U+FFFD.
 pub(crate) fn text(builder: &mut StringBuilder, bytes: Option<&[u8]>) {
     match bytes.map(simdutf8::basic::from_utf8) {
         None => builder.append_null(),

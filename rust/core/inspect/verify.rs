@@ -1,5 +1,5 @@
-//! Verifies a list of files in parallel: each by itself, then what needs all of them (duplicates,
-//! reciprocity of alternates: [`super::cross_file`]). The caller finds the files of a set.
+//! Verifies a list of files in parallel: first each file, then duplicates and the reciprocity of
+//! alternates across all files ([`super::cross_file`]). The caller finds the files of a set.
 
 use std::ops::ControlFlow;
 use std::path::PathBuf;
@@ -28,7 +28,7 @@ pub struct Options {
     pub threads: usize,
     /// Bytes for the hashes of all URLs; above that they go to disk.
     pub memory: usize,
-    /// The folder for them; by default the temporary folder of the system.
+    /// The folder for spilled hashes; by default the temporary folder of the system.
     pub spill_folder: Option<PathBuf>,
     /// Report duplicates within and across files.
     pub duplicates: bool,
@@ -228,7 +228,7 @@ struct FileVisitor<'a, 'p> {
 }
 
 impl FileVisitor<'_, '_> {
-    /// Stores what the checks across files need.
+    /// Stores the records for the checks across files.
     fn store(&mut self, form: Form, entry: &Entry<'_>) -> Result<()> {
         if form == Form::Index || entry.loc.is_empty() {
             return Ok(());

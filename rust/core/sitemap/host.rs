@@ -9,8 +9,8 @@ use idna::uts46::{DnsLength, Hyphens, Uts46};
 use crate::simd::AsciiSet;
 
 /// Characters of a name and of a label at most (RFC 1035, section 2.3.4).
-const MOST: usize = 253;
-const MOST_OF_LABEL: usize = 63;
+const MAX_NAME: usize = 253;
+const MAX_LABEL: usize = 63;
 
 /// The letters, digits and marks of a host name in ASCII. DNS allows `_`, and names with it are in
 /// use on the web, though RFC 952 does not know it.
@@ -76,12 +76,12 @@ fn is_legal(name: &[u8]) -> bool {
     let mut last = name;
     for label in name.split(|&byte| byte == b'.') {
         let (Some(start), Some(end)) = (label.first(), label.last()) else { return false };
-        if label.len() > MOST_OF_LABEL || *start == b'-' || *end == b'-' {
+        if label.len() > MAX_LABEL || *start == b'-' || *end == b'-' {
             return false;
         }
         last = label;
     }
-    name.len() <= MOST && (!is_number(last) || is_ipv4(name))
+    name.len() <= MAX_NAME && (!is_number(last) || is_ipv4(name))
 }
 
 /// Decimal, or hexadecimal with `0x`.

@@ -62,7 +62,7 @@ const UNFILLED: &[(&str, &str)] = &[
 ];
 
 /// Bytes of the longest text.
-const LONGEST: usize = 15;
+const MAX_LENGTH: usize = 15;
 
 /// How any of them begins.
 const FIRST: AsciiSet = AsciiSet::new(b"nNuUtT#<([\\-?%{$");
@@ -95,7 +95,7 @@ fn is_always(text: &[u8]) -> bool {
 }
 
 fn is_listed(text: &[u8], list: &[&str]) -> bool {
-    text.len() <= LONGEST && list.iter().any(|one| one.as_bytes().eq_ignore_ascii_case(text))
+    text.len() <= MAX_LENGTH && list.iter().any(|one| one.as_bytes().eq_ignore_ascii_case(text))
 }
 
 /// `{{slug}}`, `${slug}` and the like; `{slug}` only where a name is inside: an id in braces is none.
@@ -118,7 +118,7 @@ mod tests {
     #[test]
     fn lists_are_as_the_code_expects() {
         for one in ALWAYS.iter().chain(NOT_A_URL) {
-            assert!(one.len() <= LONGEST && *one == one.to_ascii_lowercase());
+            assert!(one.len() <= MAX_LENGTH && *one == one.to_ascii_lowercase());
             assert!(is_url(one.as_bytes()) && is_url(one.to_ascii_uppercase().as_bytes()));
         }
         for one in ALWAYS {

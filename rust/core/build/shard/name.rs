@@ -197,8 +197,8 @@ mod tests {
         let mut random = Random::new(3);
         let mut random = |limit: usize| random.below(limit as u64) as usize;
         for _ in 0..500 {
-            let mut join = |most: usize| {
-                let count = 1 + random(most);
+            let mut join = |limit: usize| {
+                let count = 1 + random(limit);
                 (0..count).map(|_| parts[random(parts.len())]).collect::<Vec<_>>().join("-")
             };
             // a set that is not split and has no index of its own, then two sets that are split

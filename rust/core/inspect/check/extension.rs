@@ -1,8 +1,8 @@
 //! Checks of whole extension blocks: what the content model cannot express.
 
-use crate::inspect::build::EntryBuf;
 use crate::inspect::check::url::message;
 use crate::inspect::document::entry::PartField;
+use crate::inspect::entry_buf::EntryBuf;
 use crate::inspect::finding::{Location, Log, quoted};
 use crate::sitemap::element::{Attribute, Content, Element};
 use crate::sitemap::extension::alternate as link;
@@ -11,7 +11,7 @@ use crate::sitemap::hreflang::{self, CodePolicy};
 use crate::sitemap::url;
 use crate::sitemap::value::{UrlRule, ValueKind};
 
-/// An `xhtml:link`, its attributes read.
+/// Checks an `xhtml:link` after its attributes were read.
 pub(crate) fn alternate(entry: &EntryBuf, at: Location, log: &mut Log) {
     let found = &entry.alternate;
     let loc = Some(entry.loc());
@@ -43,7 +43,7 @@ pub(crate) fn alternate(entry: &EntryBuf, at: Location, log: &mut Log) {
     }
 }
 
-/// The block of an extension that just ended.
+/// Checks the block of an extension that just ended.
 pub(crate) fn block(extension: &Extension, entry: &EntryBuf, at: Location, log: &mut Log) {
     let loc = entry.loc();
     let one_of = extension.one_of.as_ref();

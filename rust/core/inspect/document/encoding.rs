@@ -1,4 +1,4 @@
-//! Encodings other than UTF-8: a finding, and read all the same.
+//! Files in other encodings than UTF-8: they are a finding, but are decoded and read.
 
 use std::io::{self, Read};
 
@@ -7,12 +7,12 @@ use encoding_rs::{CoderResult, Decoder, Encoding, REPLACEMENT, UTF_8, UTF_16BE, 
 use crate::inspect::codes;
 use crate::inspect::document::inflate::Damage;
 
-/// How the bytes of a file become UTF-8.
+/// The encoding of a file that is not in UTF-8.
 #[derive(Clone, Copy)]
 pub enum SourceEncoding {
-    /// By the tables of the encoding standard (WHATWG).
+    /// An encoding of the WHATWG standard.
     Standard(&'static Encoding),
-    /// ISO-8859-1: the standard reads it as windows-1252, XML does not.
+    /// ISO-8859-1: the WHATWG standard reads it as windows-1252, XML does not.
     Latin1,
 }
 
@@ -29,13 +29,13 @@ const LATIN1: [&str; 9] = [
     "cp819",
 ]; // rustfmt would give each a line
 
-/// How much of the start is searched for a declaration.
+/// The number of bytes at the start that are searched for a declaration.
 const START: usize = 1024;
 
 /// The encoding of a file that starts with `window`, unless it is read as UTF-8.
 pub fn of(window: &[u8]) -> Option<SourceEncoding> {
     match window {
-        [0xef, 0xbb, 0xbf, ..] => return None, // the mark counts more than the declaration
+        [0xef, 0xbb, 0xbf, ..] => return None, // the mark takes precedence over the declaration
         [0xff, 0xfe, ..] | [b'<', 0, ..] => return Some(SourceEncoding::Standard(UTF_16LE)),
         [0xfe, 0xff, ..] | [0, b'<', ..] => return Some(SourceEncoding::Standard(UTF_16BE)),
         _ => {}
@@ -45,7 +45,7 @@ pub fn of(window: &[u8]) -> Option<SourceEncoding> {
         return Some(SourceEncoding::Latin1);
     }
     let encoding = Encoding::for_label(label.as_bytes())?;
-    // US-ASCII is UTF-8, which the standard does not know; a file whose declaration can be read
+    // US-ASCII is UTF-8, unlike in the WHATWG standard; a file whose declaration can be read
     // byte by byte is not in UTF-16
     let other = encoding != UTF_8 && encoding != REPLACEMENT && !label.contains("ascii");
     (other && encoding.is_ascii_compatible()).then_some(SourceEncoding::Standard(encoding))
@@ -62,19 +62,18 @@ fn declared(window: &[u8]) -> Option<&[u8]> {
     Some(&rest[..memchr::memchr(*quote, rest)?])
 }
 
-/// Bytes in UTF-8 that come from bytes in another encoding. What is wrong with those is told by an
-/// error after all bytes were given.
+/// Decodes bytes to UTF-8. An error after the last byte reports malformed bytes.
 pub struct Decoded<R> {
     inner: R,
     form: SourceEncoding,
     decoder: Option<Decoder>,
     raw: Vec<u8>,
-    /// `raw[used..got]` is yet to be decoded
+    /// `raw[used..got]` is not decoded yet
     used: usize,
     got: usize,
     /// decoded bytes that did not fit
     ready: Vec<u8>,
-    given: usize,
+    returned: usize,
     ended: bool,
     malformed: bool,
 }
@@ -82,7 +81,7 @@ pub struct Decoded<R> {
 const PIECE: usize = 64 << 10;
 
 impl<R: Read> Decoded<R> {
-    /// Decodes all that `inner` gives.
+    /// Decodes the bytes of `inner`.
     pub fn new(form: SourceEncoding, inner: R) -> Decoded<R> {
         let decoder = match form {
             SourceEncoding::Standard(encoding) => Some(encoding.new_decoder_with_bom_removal()),
@@ -96,16 +95,16 @@ impl<R: Read> Decoded<R> {
             used: 0,
             got: 0,
             ready: Vec::new(),
-            given: 0,
+            returned: 0,
             ended: false,
             malformed: false,
         }
     }
 
-    /// Decodes the next piece; at the end of the bytes nothing is left to give.
+    /// Decodes the next piece; none is left at the end of the bytes.
     fn more(&mut self) -> io::Result<()> {
         self.ready.clear();
-        self.given = 0;
+        self.returned = 0;
         if self.used == self.got && !self.ended {
             self.got = self.inner.read(&mut self.raw)?;
             self.used = 0;
@@ -133,7 +132,7 @@ impl<R: Read> Decoded<R> {
 
 impl<R: Read> Read for Decoded<R> {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
-        while self.given == self.ready.len() {
+        while self.returned == self.ready.len() {
             if self.ended && self.decoder.is_none() {
                 if std::mem::take(&mut self.malformed) {
                     let name = match self.form {
@@ -147,9 +146,9 @@ impl<R: Read> Read for Decoded<R> {
             }
             self.more()?;
         }
-        let given = (&self.ready[self.given..]).read(out)?;
-        self.given += given;
-        Ok(given)
+        let read = (&self.ready[self.returned..]).read(out)?;
+        self.returned += read;
+        Ok(read)
     }
 }
 
@@ -157,13 +156,13 @@ impl<R: Read> Read for Decoded<R> {
 mod tests {
     use super::*;
 
-    /// Gives a byte at a time.
-    struct Drip<'a>(&'a [u8]);
+    /// Returns one byte at a time.
+    struct SingleBytes<'a>(&'a [u8]);
 
-    impl Read for Drip<'_> {
+    impl Read for SingleBytes<'_> {
         fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
-            let most = out.len().min(1);
-            self.0.read(&mut out[..most])
+            let limit = out.len().min(1);
+            self.0.read(&mut out[..limit])
         }
     }
 
@@ -178,7 +177,7 @@ mod tests {
         assert!(whole == text);
         let mut dripped = String::new();
         let short = &wide[..4000];
-        Decoded::new(SourceEncoding::Standard(UTF_16LE), Drip(short))
+        Decoded::new(SourceEncoding::Standard(UTF_16LE), SingleBytes(short))
             .read_to_string(&mut dripped)
             .unwrap();
         assert!(text.starts_with(&dripped) && dripped.encode_utf16().count() == 2000);

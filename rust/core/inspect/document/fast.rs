@@ -1,9 +1,9 @@
 //! The common shape of a `<url>`, read without the XML parser.
 //!
-//! It takes only what it is sure of: the tags of the sitemap namespace without prefix, attribute
-//! or comment, in order, then images and alternates under their usual prefixes; and visible ASCII
-//! with at most the five named entities. Everything else, and every extension with a fault, it
-//! leaves to the XML parser; a property test holds the two against each other.
+//! The fast path accepts the tags of the sitemap namespace without prefix, attribute or comment, in
+//! order, then images and alternates under their usual prefixes. Values are visible ASCII with the
+//! five named entities. The XML parser reads everything else, and every extension with a fault. A
+//! property test compares both.
 
 use crate::inspect::document::entry::{Part, PartField};
 use crate::inspect::finding::Location;
@@ -11,18 +11,18 @@ use crate::sitemap::hreflang::{self, CodePolicy};
 use crate::sitemap::namespaces::IMAGES;
 use crate::sitemap::url;
 
-/// A `<url>` as offsets into the bytes that were looked at.
+/// A `<url>` as offsets into the scanned bytes.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct CommonEntry {
-    /// Where `<url>` starts.
+    /// The offset of `<url>`.
     pub start: usize,
-    /// The byte after `</url>`.
+    /// The offset after `</url>`.
     pub end: usize,
-    /// Start and end of the texts of loc, lastmod, changefreq, priority; empty where missing.
+    /// Start and end of the texts of loc, lastmod, changefreq, priority; empty if missing.
     pub texts: [(usize, usize); 4],
-    /// Where their start tags stand.
+    /// The offsets of their start tags.
     pub tags: [usize; 4],
-    /// Whether loc holds entities.
+    /// Whether loc contains entities.
     pub escaped: bool,
 }
 
@@ -42,20 +42,20 @@ pub struct Extensions {
     pub links: bool,
     /// Leave values with a fault to the parser.
     pub checks: bool,
-    /// The parts, as the parser gives them.
+    /// The parts, in the form of the parser.
     pub parts: Vec<Part>,
     /// Their texts.
     pub arena: Vec<u8>,
-    /// The start of a URL that was found sound.
+    /// The start of a URL without a fault.
     pub(crate) known: Vec<u8>,
 }
 
-/// More of either is left to the parser, which knows the limits.
-const MOST_PARTS: usize = 4_000;
-const MOST_TEXT: usize = 1 << 20;
+/// The parser reads larger entries, since it checks the limits.
+const MAX_PARTS: usize = 4_000;
+const MAX_TEXT: usize = 1 << 20;
 
 impl Extensions {
-    /// Takes images and alternates up to `</url>`; `start` is the place of `bytes[0]`.
+    /// Reads images and alternates up to `</url>`; `start` is the location of `bytes[0]`.
     fn take(&mut self, bytes: &[u8], mut at: usize, start: Location) -> Option<usize> {
         let (mut counted, mut line) = (0, start.line);
         loop {
@@ -63,7 +63,7 @@ impl Extensions {
             if let Some(end) = expect(bytes, at, b"</url>") {
                 return Some(end);
             }
-            if self.parts.len() > MOST_PARTS || self.arena.len() > MOST_TEXT {
+            if self.parts.len() > MAX_PARTS || self.arena.len() > MAX_TEXT {
                 return None;
             }
             line += memchr::memchr_iter(b'\n', bytes.get(counted..at)?).count() as u64;
@@ -105,7 +105,7 @@ impl Extensions {
         }
     }
 
-    /// A part whose text is a URL.
+    /// Adds a part whose text is a URL.
     fn url(&mut self, field: PartField, written: &[u8], place: Location) -> Option<()> {
         if written.is_empty() || !plain(written) || memchr::memchr(b'<', written).is_some() {
             return None;
@@ -145,8 +145,8 @@ impl Extensions {
 
 const LINK: &[u8] = b"<xhtml:link rel=\"alternate\" hreflang=\"";
 
-/// The `<url>` at the start of `bytes`, after white space; `None` where it is not of the common
-/// shape or not wholly there. `start` is the place of `bytes[0]`; `more` gets the extensions.
+/// The `<url>` at the start of `bytes`, after white space; `None` if it has another shape or is
+/// incomplete. `start` is the location of `bytes[0]`; `more` receives the extensions.
 #[inline]
 pub fn scan(bytes: &[u8], start: Location, more: &mut Extensions) -> Option<CommonEntry> {
     more.parts.clear();

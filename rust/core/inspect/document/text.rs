@@ -11,7 +11,7 @@ use crate::inspect::document::window::Window;
 use crate::inspect::document::xml::Document;
 use crate::inspect::finding::{Location, Log, TOKEN_STEPS};
 
-/// The lines between two checks whether the visitor wants to stop.
+/// The number of lines after which the parser checks whether the visitor wants to stop.
 const STOP_CHECK_INTERVAL: u64 = 4096;
 
 /// Reads a text sitemap. LF, CRLF and CR end a line.

@@ -10,7 +10,6 @@ use std::ops::ControlFlow;
 use quick_xml::Reader;
 use quick_xml::events::Event;
 
-use crate::inspect::build::EntryBuf;
 use crate::inspect::codes;
 use crate::inspect::codes::Code;
 use crate::inspect::document::entry::{Entry, Form, Locations, Visitor};
@@ -18,6 +17,7 @@ use crate::inspect::document::fast;
 use crate::inspect::document::model::{MAX_CHILDREN, Ns};
 use crate::inspect::document::names::{Namespaces, is_space, short};
 use crate::inspect::document::window::Window;
+use crate::inspect::entry_buf::EntryBuf;
 use crate::inspect::finding::{Location, Log, TOKEN_STEPS, text};
 use crate::sitemap::element::Element;
 
@@ -104,7 +104,7 @@ pub(crate) struct Parser<'v, V: Visitor> {
 const RESYNC_STEPS: u64 = 14;
 /// The number of `<` that a resynchronisation checks for one step (measured: 16 ns each).
 const SKIPPED_PER_STEP: u32 = 4;
-/// The tokens between two checks whether the visitor wants to stop.
+/// The number of tokens after which the parser checks whether the visitor wants to stop.
 const STOP_CHECK_INTERVAL: u32 = 4096;
 /// The fast path reads more bytes if the window is smaller than this. A `<url>` of the common shape
 /// without extensions is much shorter.

@@ -10,7 +10,7 @@ codes! {
     HREFLANG Error "alternate.hreflang" "write language, then script, then region, as in de, zh-Hant, pt-BR, or x-default"
     HREF Error "alternate.href" "write the absolute, percent-encoded URL of the version"
     ATTRIBUTE Warning "alternate.attribute" "write only rel, hreflang and href"
-    REPEATED Error "alternate.repeated" "give each language one URL"
+    REPEATED Error "alternate.repeated" "write one URL for each language"
     NO_SELF Warning "alternate.no_self" "list the page itself among its alternates"
     ONE_WAY Warning "alternate.one_way" "link back from the other page: one-way pairs are ignored"
 }

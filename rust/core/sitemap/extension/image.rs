@@ -7,7 +7,7 @@ use crate::sitemap::value::{TEXT, URL};
 
 codes! {
     LOC Error "image.loc" "write the absolute, percent-encoded URL of the image"
-    TOO_MANY Error "image.too_many" "list 1,000 images at most for one URL"
+    TOO_MANY Error "image.too_many" "list at most 1,000 images for one URL"
 }
 
 /// Images in a `url`.

@@ -7,10 +7,10 @@ use crate::sitemap::value::{TEXT, ValueKind};
 
 codes! {
     LANGUAGE Error "news.language" "write an ISO 639 code of two or three letters, or zh-cn, zh-tw"
-    VALUE Error "news.value" "correct the value, or leave the retired element out"
-    REPEATED Error "news.repeated" "write one news:news an entry"
-    TOO_MANY Error "news.too_many" "list 1,000 articles at most in one sitemap"
-    OLD Note "news.old" "drop the news block two days after publication"
+    VALUE Error "news.value" "correct the value, or remove the retired element"
+    REPEATED Error "news.repeated" "write one news:news per entry"
+    TOO_MANY Error "news.too_many" "list at most 1,000 articles in one sitemap"
+    OLD Note "news.old" "remove the news block two days after publication"
 }
 
 const DAY: i64 = 86_400;

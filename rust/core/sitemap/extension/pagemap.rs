@@ -10,7 +10,7 @@ use crate::sitemap::value::TEXT;
 
 codes! {
     VALUE Error "pagemap.value" "correct the value"
-    REPEATED Error "pagemap.repeated" "write one PageMap an entry"
+    REPEATED Error "pagemap.repeated" "write one PageMap per entry"
 }
 
 static OBJECTS: &[Element] =

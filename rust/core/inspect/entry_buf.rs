@@ -39,7 +39,7 @@ pub(crate) struct EntryBuf {
 }
 
 impl EntryBuf {
-    /// Ready for the next entry.
+    /// Prepares for the next entry.
     pub fn clear(&mut self) {
         let (arena, parts) = (std::mem::take(&mut self.arena), std::mem::take(&mut self.parts));
         *self = EntryBuf { arena, parts, leading_space: self.leading_space, ..EntryBuf::default() };
@@ -113,7 +113,7 @@ impl EntryBuf {
         }
     }
 
-    /// All attributes of an `xhtml:link` are read: keep it if it is an alternate of a language.
+    /// Ends an `xhtml:link` after its attributes, and keeps it if it is an alternate of a language.
     pub fn close_alternate(&mut self, at: Location) {
         let link = std::mem::take(&mut self.alternate);
         if let (Some(lang), Some(href)) = (link.hreflang, link.href)
@@ -130,7 +130,7 @@ impl EntryBuf {
         self.parts.push(Part { field, text: (start, self.arena.len() as u32), at });
     }
 
-    /// The loc, as far as it is read.
+    /// The loc that was read so far.
     pub fn loc(&self) -> &[u8] {
         self.get(0).unwrap_or_default()
     }
