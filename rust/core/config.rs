@@ -54,7 +54,7 @@ pub struct Config {
     pub split_by: Option<String>,
     /// Maximum number of values of `split_by`.
     pub max_groups: usize,
-    /// Stems of file names that other sets of the same job use; a stem of this set must differ.
+    /// Stems of file names of other sets of the same job; the stem of this set must differ.
     pub taken: Vec<String>,
     /// Where shards end.
     pub layout: Layout,
@@ -151,7 +151,7 @@ pub struct Mapping {
     pub priority: Option<String>,
     /// Columns of images.
     pub image: Vec<String>,
-    /// What stands between the images of a cell; without it a cell is one image, or a JSON list.
+    /// The separator of the images of a cell; without it a cell is one image, or a JSON list.
     pub image_separator: Option<String>,
     /// Languages and the columns of their addresses; without a language a column of maps or of
     /// lists of structs.
@@ -162,7 +162,7 @@ pub struct Mapping {
     pub lang_column: Option<String>,
     /// The language of loc.
     pub lang: Option<String>,
-    /// The language whose pages are for all others too.
+    /// The language whose pages also serve all other languages.
     pub x_default: Option<String>,
     /// Each alternate becomes a `<url>` of its own.
     pub alternate_rows: bool,

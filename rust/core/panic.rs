@@ -31,12 +31,12 @@ pub fn silenced<T>(run: impl FnOnce() -> T) -> T {
     result
 }
 
-/// Runs code; a panic in it becomes its text and place, on one line, and prints nothing.
+/// Runs code. Returns the text and the place of a panic in one line, and prints nothing.
 pub fn caught<T>(run: impl FnOnce() -> T) -> Result<T, String> {
     silenced(|| catch_unwind(AssertUnwindSafe(run))).map_err(|panic| {
         let place = PLACE.with(RefCell::take);
         let text = text(&*panic).replace(char::is_control, " ");
-        // what a panic carries may panic in turn when it is dropped
+        // the payload of a panic may itself panic when it is dropped
         std::mem::forget(panic);
         format!("{text} at {place}")
     })

@@ -1,4 +1,4 @@
-//! The one place where the core starts threads, and the boundary that no panic crosses.
+//! Starts all threads of the core, and converts panics to errors.
 //!
 //! A thread has a name. If the system refuses to start it, that is an [`Error`]. A panic in it is
 //! caught, prints nothing, and becomes an [`Error`] as well. Everything that the thread owned is

@@ -1,4 +1,4 @@
-//! ISA-L by the Python wheel `isal`: one stream for each shard and one call for each block, which
+//! ISA-L through the Python wheel `isal`: one stream for each shard and one call for each block, which
 //! releases the GIL.
 
 use std::ffi::c_int;

@@ -40,7 +40,7 @@ pub struct Checks {
     most: u64,
 }
 
-/// What was found in one file.
+/// The findings and totals of one file.
 #[pyclass(frozen, get_all, module = "urlset._core")]
 pub struct FileReport {
     /// `urlset`, `index`, `text`, `feed` or `unknown`.

@@ -1,4 +1,4 @@
-//! The whole run: the only module that knows all stages and the threads.
+//! The whole run: the only module that imports all stages and starts the threads.
 //!
 //! ```text
 //!   reader ──batches──> workers: render ──chunks──> collector: order, duplicates, pack
@@ -96,7 +96,7 @@ fn run_all(config: &Config, run: Run<'_>, panic: &Arc<FirstPanic>) -> Result<Out
     let writer = ShardWriter::new(config, destination);
     let (pool, gate) = (Pool::default(), Gate::default());
     let failed = |error| panic.report(error, &progress);
-    // the spill files belong into the folder of the state
+    // spill files are created in the folder of the state
     let folder = rejects.parent().map(PathBuf::from).unwrap_or_default();
 
     let outcome = thread::scope(|scope| {

@@ -8,10 +8,10 @@ const DAY: i64 = 86_400;
 /// 0001-01-01 and 9999-12-31 in days since 1970-01-01.
 const FIRST_DAY: i32 = -719_162;
 const LAST_DAY: i32 = 2_932_896;
-/// The farthest that a zone may be from UTC (`+14:00`, Kiritimati).
+/// Limit of the offset of a zone from UTC (`+14:00`, Kiritimati).
 const MAX_OFFSET: i64 = 14 * 3600;
 
-/// How to treat a date that is not in the form of W3C Datetime.
+/// The treatment of a date that is not in the form of W3C Datetime.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum DatePolicy {
     /// Accept ISO 8601 as catalogs contain it: see [`Lastmod::parse`]. A year or month alone is a

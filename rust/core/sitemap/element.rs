@@ -20,7 +20,7 @@ pub enum Content {
     Empty,
 }
 
-/// What reading does with an element.
+/// The role of an element in reading.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
     /// It is checked only.
@@ -108,13 +108,13 @@ impl Attribute {
 pub struct Element {
     /// Local name.
     pub name: &'static str,
-    /// The least and the greatest number of occurrences; 0 for no upper bound.
+    /// The minimum and the maximum number of occurrences; 0 for no maximum.
     pub occurs: (u16, u16),
     /// What it contains.
     pub content: Content,
     /// Its attributes.
     pub attributes: &'static [Attribute],
-    /// What reading does with it.
+    /// Its role in reading.
     pub role: Role,
     /// A build can write it: the name under which it is mapped.
     pub mapped: Option<&'static str>,

@@ -1,6 +1,6 @@
 //! The grammar of URLs (RFC 3986), written once for building and verifying.
 //!
-//! Both take a URL apart with [`split`] and [`RawAuthority::split`] and use the same classes of
+//! Both split a URL with [`split`] and [`RawAuthority::split`] and use the same classes of
 //! characters and the same rules for hosts and ports ([`host`]). The policies differ: a build repairs
 //! what has one meaning ([`authority`], [`percent_into`]) and rejects the rest as a [`LocFault`];
 //! `verify` reports what is wrong with the URL as it is written ([`written_fault`]).
@@ -311,7 +311,7 @@ pub fn origin(url: &[u8]) -> Option<Vec<u8>> {
     Some(origin)
 }
 
-/// Whether a `%` and two hex digits stand at the start.
+/// Whether the text starts with a `%` and two hex digits.
 #[inline]
 pub(crate) fn is_escape(bytes: &[u8]) -> bool {
     matches!(bytes, [b'%', high, low, ..] if high.is_ascii_hexdigit() && low.is_ascii_hexdigit())
@@ -410,7 +410,7 @@ pub(crate) fn same_domain(one: &[u8], other: &[u8]) -> bool {
     let name = |url| RawAuthority::split(host_of(url)).host.to_ascii_lowercase();
     let (one, other) = (name(one), name(other));
     let (long, short) = if one.len() > other.len() { (one, other) } else { (other, one) };
-    // a single label is a domain of many owners
+    // the domain of a single label has many owners
     let below = long.strip_suffix(&short[..]).is_some_and(|rest| rest.ends_with(b"."));
     long == short || below && short.contains(&b'.')
 }

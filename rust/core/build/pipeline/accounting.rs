@@ -23,7 +23,7 @@ pub(crate) struct Accounting<'r> {
     seen: Option<SeenUrls>,
     rejects: RejectFile,
     warnings: Warnings,
-    /// what is known so far
+    /// the counts so far
     pub outcome: Outcome,
     position: BatchPosition,
 }

@@ -20,7 +20,7 @@ use crate::flow::pool::Pool;
 use crate::flow::shard::Shard;
 use crate::thread::inject;
 
-/// How long a worker with a chunk that the gate keeps back waits for a shard before it tries again.
+/// How long a worker waits for a shard before it offers its chunk to the gate again.
 const POLL_INTERVAL: Duration = Duration::from_millis(1);
 
 /// A thread that renders batches and writes shards.

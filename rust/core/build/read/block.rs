@@ -1,4 +1,4 @@
-//! CSV text in blocks that begin at the start of a row, as far as a cheap test can tell.
+//! CSV text in blocks that begin at the start of a row, by a cheap test.
 //!
 //! # For maintainers
 //!

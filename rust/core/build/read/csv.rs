@@ -17,7 +17,7 @@ use crate::error::{Error, ErrorCode, Result};
 use crate::flow::cell::{ColumnKind, Columns};
 use crate::flow::source::Source;
 
-/// How a CSV file is read.
+/// Options of a CSV file.
 #[derive(Debug, Clone)]
 pub struct CsvOptions {
     /// The delimiter; detected without it.

@@ -135,7 +135,7 @@ impl CsvBatch {
     }
 }
 
-/// What is wrong with the bytes of a row.
+/// The fault of the bytes of a row.
 fn bad_bytes<'a>(bytes: &'a [u8], format: &CsvFormat) -> Option<BadRow<'a>> {
     if memchr::memchr(0, bytes).is_some() {
         let message = "has a NUL byte".to_owned();

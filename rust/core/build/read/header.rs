@@ -112,6 +112,6 @@ pub fn sniff(text: &[u8]) -> u8 {
         }
         begun = true;
     }
-    // the first of the most frequent: a comma where nothing delimits
+    // of equal counts the first; a comma if there is no delimiter
     counts.iter().rev().max_by_key(|(_, n)| *n).map_or(b',', |(d, _)| *d)
 }

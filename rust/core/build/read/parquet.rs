@@ -45,7 +45,7 @@ pub struct Parquet {
     file: Option<Opened>,
 }
 
-/// How a Parquet file is read.
+/// Options of a Parquet file.
 #[derive(Debug, Clone)]
 pub struct ParquetOptions {
     /// Limit of the rows of a batch.
@@ -81,7 +81,7 @@ struct Decoder {
     ahead: Arc<Ahead>,
 }
 
-/// What to do with some adjacent row groups.
+/// The treatment of some adjacent row groups.
 enum Step {
     /// Read these groups, which have `rows` rows.
     Read { groups: Vec<usize>, rows: u64 },

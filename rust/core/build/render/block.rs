@@ -43,7 +43,7 @@ struct BlocksOfRow {
     written: BlocksOutcome,
 }
 
-/// What a value needs besides itself.
+/// The context of a value.
 pub(crate) struct ValueContext<'a> {
     pub rules: &'a Rules,
     pub plan: &'a Plan,
@@ -76,7 +76,7 @@ impl ValueColumns<'_> {
     }
 }
 
-/// How far a record is complete.
+/// The completeness of a record.
 #[derive(Default)]
 struct Completeness {
     incomplete: bool,
@@ -88,7 +88,7 @@ struct Completeness {
     old: Option<MaxAge>,
 }
 
-/// Writes the blocks of an extension; the buffers serve all rows.
+/// Writes the blocks of an extension. The buffers are reused for all rows.
 pub(crate) struct BlockWriter {
     place: usize,
     extension: &'static Extension,

@@ -230,7 +230,7 @@ impl<'r> Renderer<'r> {
                 for (text, &slot) in values.iter_mut().zip(slots) {
                     text.clear();
                     row.cell(slot, encoded).write(text);
-                    if placeholder::is_value(trim(text)) {
+                    if placeholder::is_missing_value(trim(text)) {
                         return Err(bad_loc(LocFault::Placeholder, text, Some(&plan.names[slot])));
                     }
                 }

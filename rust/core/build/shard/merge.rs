@@ -6,7 +6,7 @@ use crate::error::{Error, ErrorCode, Result};
 use crate::flow::spill::Segment;
 use crate::sitemap::date::Order;
 
-/// What precedes an element in the file.
+/// The header of an element in the file.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ElementHeader {
     /// Bytes of the element.
@@ -64,7 +64,7 @@ pub struct RunReader {
     /// the number of the run
     number: usize,
     segment: Segment,
-    /// how much of the segment was read
+    /// the number of bytes of the segment that were read
     read: usize,
     buffer: Vec<u8>,
     size: usize,

@@ -48,7 +48,7 @@ pub struct Sorter<'s> {
     stop: &'s AtomicBool,
 }
 
-/// The parts that the elements of a build have.
+/// The optional parts of the elements of a build.
 #[derive(Debug, Clone, Copy)]
 struct ElementParts {
     /// the offset of the loc in an element

@@ -18,7 +18,7 @@ pub(crate) struct ClaimedFile {
     written: OnceLock<Result<u64>>,
 }
 
-/// What to do for a name.
+/// The answer to a claim of a name.
 pub(crate) enum Claim {
     /// The name is new: write the file.
     Write(Writing),

@@ -29,7 +29,7 @@ pub struct FolderSink {
     syncer: Mutex<Option<Syncer>>,
 }
 
-/// A thread that waits for the disk, so that the workers need not.
+/// A thread that waits for the disk in place of the workers.
 struct Syncer {
     files: Sender<Unsynced>,
     thread: JoinHandle<Option<Result<()>>>,
@@ -158,7 +158,7 @@ fn check_file(path: &Path, file: &File, size: u64, last: &[u8]) -> Result<()> {
 mod tests {
     use super::*;
 
-    /// A device that takes all bytes and keeps none is a file that is too short.
+    /// A device that discards all bytes looks like a file that is too short.
     #[test]
     fn a_file_that_is_not_what_was_written_is_found() {
         let null = OpenOptions::new().read(true).write(true).open("/dev/null").unwrap();

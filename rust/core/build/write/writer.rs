@@ -25,7 +25,7 @@ pub struct Live {
     pub compressed_bytes: u64,
 }
 
-/// How and where shards are written.
+/// The sink, the compression and the live shards.
 pub struct Destination<'d> {
     /// Where the files go.
     pub sink: &'d dyn Sink,
@@ -195,7 +195,7 @@ fn hex(hasher: &Hasher) -> String {
     hasher.finalize().to_hex()[..32].to_owned()
 }
 
-/// What goes into the encoder.
+/// Digest and checksum of the bytes that go into the encoder.
 struct EncoderInput {
     /// the digest, if it is not known yet
     hasher: Option<Hasher>,
@@ -231,7 +231,7 @@ impl EncoderInput {
     }
 }
 
-/// What comes out of the encoder.
+/// Size and last bytes of the output of the encoder.
 #[derive(Default)]
 struct EncoderOutput {
     bytes: u64,

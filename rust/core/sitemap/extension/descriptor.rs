@@ -64,7 +64,7 @@ pub struct OptionSpec {
     pub name: &'static str,
     /// The type and the default.
     pub kind: OptionKind,
-    /// What stands for the value in `--help`; empty for a flag.
+    /// The placeholder of the value in `--help`; empty for a flag.
     pub metavar: &'static str,
     /// What `--help` shows.
     pub help: &'static str,
