@@ -91,7 +91,7 @@ def test_a_second_build_while_one_runs(tmp_path: Path, out: Path) -> None:
         fcntl.flock(lock, fcntl.LOCK_EX)
         started = time.monotonic()
         ended = build(catalog(tmp_path, 300), out)
-        assert time.monotonic() - started < 10
+        assert time.monotonic() - started < 60
     assert (ended.status, ended.err.count("\n")) == (3, 1)
     assert "another build" in ended.err and "[output.locked]" in ended.err
     assert whole(out) == 250
