@@ -99,8 +99,9 @@ def main(arguments: list[str] | None = None) -> None:
     }
     mega = {name: one["rate"] / 1e6 for name, one in told.items()}
     says = (
-        f"{options.images} images and {options.alternates} alternates a row, "
-        f"{measured['extended'].rows:,} rows: {mega['extended']:,.0f} MB of XML per second to gzip, "
+        f"{options.images} images and {options.alternates} alternates per row, "
+        f"{measured['extended'].rows:,} rows: {mega['extended']:,.0f} MB of XML per second to"
+        " gzip, "
         f"{share['']:.0f} % of the {mega['plain']:,.0f} MB of {options.rows:,} plain rows; without "
         f"gzip {mega['extended-no-gzip']:,.0f} MB, {share['-no-gzip']:.0f} % of "
         f"{mega['plain-no-gzip']:,.0f} MB."

@@ -164,7 +164,7 @@ pub struct Mapping {
     pub lang: Option<String>,
     /// The language whose pages also serve all other languages.
     pub x_default: Option<String>,
-    /// Each alternate becomes a `<url>` of its own.
+    /// Each alternate also becomes a separate `<url>`.
     pub alternate_rows: bool,
     /// The options of the extensions that are mapped field by field, by their names. Other keys are
     /// here too, and [`Config::from_json`] refuses them: `deny_unknown_fields` does not work with

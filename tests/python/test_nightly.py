@@ -210,7 +210,7 @@ def test_a_feed_over_sets_that_share_urls(tmp_path: Path) -> None:
         live = first + second
     (tmp_path / "urlset.toml").write_text(toml.replace('"drop"', '"fail"'))
     ended = urlset("build", cwd=tmp_path)
-    assert ended.status == 1 and "b.csv: row 2: its URL came before" in ended.err
+    assert ended.status == 1 and "b.csv: row 2: its URL occurred before" in ended.err
 
 
 @pytest.mark.parametrize("layout", ["packed", "stable"])

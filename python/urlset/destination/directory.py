@@ -127,7 +127,7 @@ class Directory:
                 raise
             if not stat.S_ISREG(os.fstat(file).st_mode):
                 os.close(file)
-                raise OSError(errno.EINVAL, "is no regular file")
+                raise OSError(errno.EINVAL, "is not a regular file")
             return file
 
     def read(self, path: str, limit: int) -> Object | None:

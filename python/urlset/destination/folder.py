@@ -124,7 +124,7 @@ class FolderStaging:
         for staged, name in names.items():
             self._files.make(name)
             self._folder.move(staged, self._files, name)
-        # the suffix makes a copy of it in the state folder litter
+        # the suffix makes a copy of it in the state folder leftovers
         kept = [f"rejects-{self._attempt}-{number}.new" for number, _ in enumerate(rejects)]
         for path, name in zip(rejects, kept, strict=True):
             self._folder.move(path.name, self._files, name)

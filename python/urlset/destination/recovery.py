@@ -59,7 +59,7 @@ class Recovery:
         self._folder = folder
 
     def run(self) -> None:
-        """Finds the state, completes what was begun, and removes litter.
+        """Finds the state, completes what was begun, and removes leftovers.
 
         Raises:
             PublishError: ``publish.other_name``: the index of this name belongs to another set;

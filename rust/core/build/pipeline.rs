@@ -5,7 +5,7 @@
 //!                       workers: write  <──shards──────────┘
 //! ```
 //!
-//! There is one reader (which for Parquet has threads of its own from ten cores on), one collector,
+//! There is one reader (for Parquet with additional threads from ten cores on), one collector,
 //! and as many workers as cores. A worker takes a complete shard before a batch, since that frees
 //! memory. The number of block buffers bounds every queue: the reader waits for one that the
 //! collector returns. Rendered bytes are bounded by [`gate::Gate`] on their way to the collector and
@@ -49,7 +49,7 @@ use crate::build::render::rules::Rules;
 use crate::build::shard::Packing;
 use crate::build::shard::packer::Limits;
 use crate::build::shard::sort::Sorter;
-use crate::build::shard::split::Splitter;
+use crate::build::shard::split::Spleftovers;
 use crate::build::write::rejects::RejectFile;
 use crate::build::write::writer::{Destination, ShardWriter};
 use crate::config::{Config, Duplicates, Output};
@@ -259,7 +259,7 @@ fn packer(config: &Config, folder: PathBuf) -> SetPacker {
         text: config.output == Output::Text,
     };
     match &config.split_by {
-        Some(column) => SetPacker::Split(Splitter::new(config, limits, column, folder)),
+        Some(column) => SetPacker::Split(Spleftovers::new(config, limits, column, folder)),
         None => SetPacker::One(Packing::new(config.layout, limits)),
     }
 }

@@ -233,7 +233,7 @@ impl Partitioned {
     /// Calls `group` for the records of each hash, sorted.
     ///
     /// If one hash has more records than fit into the memory, `reduce` receives the records so far
-    /// and returns those that the rest must be compared with: a few, whatever their number.
+    /// and returns those that the rest must be compared with: a few, for any number of records.
     pub fn groups<S: Send>(
         &self,
         workers: &mut Workers<'_>,

@@ -120,7 +120,7 @@ pub struct Element {
     pub mapped: Option<&'static str>,
     /// `read` returns it: the name of its field.
     pub column: Option<&'static str>,
-    /// The finding for an invalid value, where its kind has no finding of its own.
+    /// The finding for an invalid value, if its kind has none.
     pub code: Option<&'static Code>,
     /// The limit where it may occur several times, but not any number of times.
     pub limit: Option<Limit>,
@@ -232,7 +232,7 @@ impl Element {
         }
     }
 
-    /// Whether each occurrence is a record of its own: it repeats, and has parts.
+    /// Whether each occurrence is a separate record: it repeats, and has parts.
     pub const fn is_record(&self) -> bool {
         self.occurs.1 != 1
             && self.column.is_some()

@@ -234,12 +234,12 @@ pub enum WrittenFault<'a> {
 
 /// The first fault of an absolute http or https URL as it is written, length aside.
 ///
-/// `sound` is the start of an earlier URL without a fault, up to its path (`https://host/`), or
+/// `prefix` is the start of an earlier URL without a fault, up to its path (`https://host/`), or
 /// empty: where a URL starts with it, only the rest is checked.
 #[inline]
-pub fn written_fault<'a>(url: &'a [u8], sound: &[u8]) -> Option<WrittenFault<'a>> {
-    if !sound.is_empty() && url.starts_with(sound) {
-        return character_fault(&url[sound.len()..]);
+pub fn written_fault<'a>(url: &'a [u8], prefix: &[u8]) -> Option<WrittenFault<'a>> {
+    if !prefix.is_empty() && url.starts_with(prefix) {
+        return character_fault(&url[prefix.len()..]);
     }
     let Some(Absolute { scheme, authority, path_start, .. }) = split_absolute(url) else {
         let scheme = split(url).ok().and_then(|parts| parts.scheme);
@@ -421,7 +421,7 @@ mod tests {
 
     #[test]
     fn finds_the_first_fault() {
-        for sound in [
+        for prefix in [
             "https://a.example/",
             "HTTP://A.example:8080/?q#f",
             "https://a.example",
@@ -429,7 +429,7 @@ mod tests {
             "https://u:p@a.example/",
             "https://a_b.example./%C3%BC?a=(b)",
         ] {
-            assert_eq!(written_fault(sound.as_bytes(), b""), None, "{sound}");
+            assert_eq!(written_fault(prefix.as_bytes(), b""), None, "{prefix}");
         }
         let relative = WrittenFault::Relative;
         for (url, expected) in [

@@ -71,7 +71,7 @@ impl Worker<'_> {
             self.writer.write(shard)
         });
         self.progress.shards.fetch_add(1, Ordering::Relaxed);
-        // a collector that has ended has an error of its own
+        // the collector has ended with its own error
         let _ = self.written.send(written);
     }
 

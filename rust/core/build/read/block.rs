@@ -142,7 +142,7 @@ fn quick_cut(text: &[u8]) -> Option<usize> {
     Some(end)
 }
 
-/// The end of the last whole row by an exact scan: for text with CR alone, or with odd quotes.
+/// The end of the last whole row by an exact scan: for text with CR alone, or with an odd number of quotes.
 fn exact_cut(text: &[u8], format: &CsvFormat) -> Option<usize> {
     scan_all(text, format).cut
 }

@@ -74,7 +74,7 @@ impl Csv {
         if n == 0 {
             return Err(Error::new(
                 ErrorCode::InputEmpty,
-                "is empty; a URL on each line is needed",
+                "is empty; it must contain one URL per line",
             ));
         }
         let mut blocks = BlockReader::new(text, self.options.block);

@@ -126,7 +126,7 @@ pub fn to_utf8(mut from: ByteStream, encoding: Option<&str>) -> Result<ByteStrea
         None => None,
         Some(name) => Some(Label::of(name).ok_or_else(|| {
             let what = format!(
-                "{name:?} is no encoding; use utf-8, latin-1, utf-16 or another WHATWG name"
+                "{name:?} is not an encoding; use utf-8, latin-1, utf-16 or another WHATWG name"
             );
             Error::new(ErrorCode::ConfigEncoding, what)
         })?),
@@ -163,12 +163,12 @@ pub fn to_utf8(mut from: ByteStream, encoding: Option<&str>) -> Result<ByteStrea
 pub fn read_error(error: &io::Error) -> Error {
     match error.kind() {
         io::ErrorKind::UnexpectedEof => {
-            Error::new(ErrorCode::InputTruncated, "the file is cut short; make it anew")
+            Error::new(ErrorCode::InputTruncated, "the file is truncated; create it again")
         }
         io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData | io::ErrorKind::Other => {
             Error::new(
                 ErrorCode::InputDamaged,
-                format!("cannot be inflated ({}); make it anew", plain(error)),
+                format!("cannot be decompressed ({}); create the file again", plain(error)),
             )
         }
         _ => Error::new(ErrorCode::InputUnreadable, plain(error)),

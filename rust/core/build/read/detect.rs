@@ -34,7 +34,7 @@ pub fn detect(head: &[u8], whole: bool, encoding: Option<&str>) -> Result<FileFo
     let raw = first_bytes(text);
     match table(&raw) {
         Some(_) if packed => {
-            let what = "is Parquet or Arrow, packed once more: unpack it first";
+            let what = "is compressed Parquet or Arrow: decompress it first";
             return Err(Error::new(ErrorCode::InputFormat, what));
         }
         Some(BinaryFormat::Parquet) => return Ok(FileFormat::Parquet),

@@ -165,9 +165,7 @@ impl Opened {
                         .map_err(|e| damaged(&e))?;
                 return Ok(Some(batch));
             } else if message.header_type() == MessageHeader::Schema {
-                return Err(damaged(
-                    &"another schema begins; give each stream as a file of its own",
-                ));
+                return Err(damaged(&"another schema begins; pass each stream as a separate file"));
             } else {
                 let kind = message.header_type().variant_name().unwrap_or("an unknown message");
                 return Err(damaged(&format!("it is {kind}, not a record batch")));
@@ -251,7 +249,7 @@ fn stream(
     let Some(Message { metadata, .. }) = messages.next(|_| None)? else {
         return Err(Error::new(
             ErrorCode::InputEmpty,
-            "is empty; an Arrow stream has a schema at least",
+            "is empty; an Arrow stream has at least a schema",
         ));
     };
     let message = arrow_ipc::root_as_message(&metadata).map_err(|e| damaged(&e))?;

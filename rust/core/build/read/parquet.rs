@@ -92,7 +92,7 @@ enum Step {
 /// A step that has begun.
 enum Decoding {
     Here(Box<ParquetRecordBatchReader>),
-    /// In a thread of its own.
+    /// In a separate thread.
     There(Receiver<Result<RecordBatch>>),
     Skip(u64),
 }

@@ -175,7 +175,7 @@ impl Producer {
             return Err(damaged(&self.last_error()));
         }
         if schema.release().is_none() {
-            return Err(damaged(&"the stream gives no schema"));
+            return Err(damaged(&"the stream returns no schema"));
         }
         if depth(&schema, MAX_DEPTH).is_none() {
             return Err(damaged(&format!("its columns are nested deeper than {MAX_DEPTH} levels")));
@@ -201,7 +201,7 @@ impl Producer {
 
     /// The message of the producer for the error that a callback has just returned.
     fn last_error(&mut self) -> String {
-        let silent = || "its producer failed and gives no reason".to_owned();
+        let silent = || "its producer failed without a reason".to_owned();
         let Some(get) = self.0.get_last_error() else { return silent() };
         // SAFETY: a callback of this stream, which is not released, has just failed.
         let text = unsafe { get(&raw mut self.0) };

@@ -179,7 +179,7 @@ impl BlockWriter {
         if std::mem::replace(&mut of_row.seen, true)
             && let Some(Limit { count: 1, note, .. }) = self.extension.per_url
         {
-            let message = "a page has one; this is another";
+            let message = "a page has only one; this is another";
             let slot = values.columns.slot(0);
             let what = Invalid { code: note, message, slot, value: b"" };
             return handle(context.rules, context.plan, &what, chunk);

@@ -92,7 +92,9 @@ impl Resolver<'_> {
             let text = String::from_utf8_lossy(wanted);
             return Err(Error::new(
                 ErrorCode::ConfigLanguage,
-                format!("--x-default: no column holds the URLs of {text} (--alternate {text}=COL)"),
+                format!(
+                    "--x-default: no column contains the URLs of {text} (--alternate {text}=COL)"
+                ),
             ));
         }
         self.choose("alternate", &described(&mapping.alternate), false);

@@ -67,7 +67,7 @@ impl Rules {
             TimeZone::get(name).map_err(|_| {
                 Error::new(
                     ErrorCode::ConfigTimezone,
-                    format!("{name:?} is no time zone; write one such as Europe/Berlin or UTC"),
+                    format!("{name:?} is not a time zone; write one such as Europe/Berlin or UTC"),
                 )
             })
         });

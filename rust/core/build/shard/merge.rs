@@ -154,7 +154,7 @@ impl RunReader {
 }
 
 fn damaged() -> Error {
-    let message = "the temporary file of the sort is damaged: is the disk sound?";
+    let message = "the temporary file of the sort is damaged: check the disk";
     Error::new(ErrorCode::OutputSpill, message)
 }
 

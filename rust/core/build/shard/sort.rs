@@ -111,7 +111,7 @@ impl<'s> Sorter<'s> {
                 inject("sorter.run");
                 let written = run.write(form, &folder, &mut spill, stop);
                 let failed = written.is_err();
-                // a collector that has ended has an error of its own
+                // the collector has ended with its own error
                 let _ = done.send(written);
                 if failed {
                     return;

@@ -56,7 +56,7 @@ fn seen(bytes: Bytes, short_cut: bool) -> (Seen, Found, u64, u64) {
     (seen, found, summary.entries, summary.bytes)
 }
 
-/// In small pieces, so that entries lie across the border of a window.
+/// In small pieces, so that entries lie across the boundary of a window.
 struct SmallReads(Vec<u8>, usize, usize);
 
 impl std::io::Read for SmallReads {
@@ -151,7 +151,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn the_short_cut_gives_what_the_parser_gives(text in document(), step in 1usize..400) {
+    fn the_fast_path_agrees_with_the_parser(text in document(), step in 1usize..400) {
         let slow = seen(Bytes::Whole(text.clone().into_bytes()), false);
         let fast = seen(Bytes::Whole(text.clone().into_bytes()), true);
         prop_assert_eq!(&slow, &fast);
@@ -202,7 +202,7 @@ fn gzip_cut_at_every_byte_is_an_error() {
 }
 
 #[test]
-fn entries_across_the_border_of_a_window() {
+fn entries_across_the_boundary_of_a_window() {
     let head = SMALL.split("<url>").next().unwrap();
     let row = "<url><loc>https://a.example/some/longer/path</loc></url>\n";
     let text = format!("{head}{}</urlset>", row.repeat(30_000));

@@ -55,7 +55,7 @@ pub static EXTENSION: Extension = Extension {
             name: "alternate_rows",
             kind: OptionKind::Flag,
             metavar: "",
-            help: "Write each alternate as a URL of its own.",
+            help: "Also write each alternate as a separate URL.",
         },
         OptionSpec {
             name: "alternate_group",
@@ -93,7 +93,7 @@ pub static EXTENSION: Extension = Extension {
         ),
         (
             "alternate.not_a_row",
-            "alternate without an entry of its own, no URL that this set may contain (for example \
+            "alternate without a separate entry, no URL that this set may contain (for example \
              of another host); allow its host with --hosts",
         ),
         ("alternate.over_1000", "alternate left out, beyond the 1,000 that a page may have"),
