@@ -23,12 +23,12 @@ from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from uuid import uuid4
 
 from .. import _core
 from ..errors import ConfigError, ConflictError, Error, RejectLimitError
 from ..option_table import options_of
 from ..options import Options
+from ..outfile import random_id
 from ..report import Report, warnings_of
 from .commit import Commit
 from .part import Part
@@ -200,7 +200,7 @@ class Job:
         with plan.publication() as publication:
             plan.check_targets(publication)
             plan = plan.with_live(publication)
-            job = uuid4().hex
+            job = random_id()
             publication.begin_parts(job)
             notes = {**_found(plan, publication), **plan.notes}
         self._plan = replace(plan, job=job, destination=plan.destination.absolute(), notes=notes)
