@@ -22,7 +22,7 @@ use urlset_core::build::read::parquet::{Parquet, ParquetOptions};
 use urlset_core::build::read::stream::{ArrowStream, Gap};
 use urlset_core::build::render::loc::absolute;
 use urlset_core::build::render::plan;
-use urlset_core::build::write::folder::Folder;
+use urlset_core::build::write::folder::FolderSink;
 use urlset_core::build::write::gzip::{Encoder, Libdeflate};
 use urlset_core::build::write::writer::Destination;
 use urlset_core::config::{Config, LIMITS};
@@ -62,7 +62,7 @@ impl Progress {
         self.0.shards.load(Ordering::Relaxed)
     }
 
-    /// Bytes of files consumed, as they are on the disk; of Parquet by the share of its rows.
+    /// Bytes of files consumed; for Parquet in proportion to its rows.
     #[getter]
     fn bytes(&self) -> u64 {
         self.0.bytes.load(Ordering::Relaxed)
@@ -131,7 +131,7 @@ pub struct Input<'py>(
     Vec<(u64, u64)>,
 );
 
-/// Rows of Arrow of a batch that is rendered at once, by the bytes of a batch of CSV.
+/// The number of rows of an Arrow batch, derived from the bytes of a batch of CSV.
 fn batch_rows(config: &Config) -> usize {
     config.batch_bytes.div_ceil(256)
 }
@@ -193,13 +193,17 @@ fn interruptible<T: Send + 'static>(
 
 /// Runs the pipeline over the sources and stages the shards in `folder`.
 ///
-/// `sources` are `(name, "csv", "lines", "parquet" or "ipc", None, [])` for a file, with `(descriptor,
-/// head)` in place of None for one that is open and of which `head` was read, and `(name, "arrow",
-/// object, gaps)` for an object with `__arrow_c_stream__`; a gap `(row, rows)` says that before a row of the
-/// stream rows are missing that the filters leave out. `encoder` begins a gzip file: it gives an
-/// object with zlib's `compress` and `flush`; an integer is a level of libdeflate; without it files
-/// stay plain. `seen` goes from set to set of a build. `live` is JSON, by path: digest and
-/// compressed_bytes. `tick` is called about ten times a second. Returns the outcome as JSON.
+/// - `sources`: `(name, format, None, [])` for a file with the format "csv", "lines", "parquet" or
+///   "ipc"; `(descriptor, head)` in place of None for an open file whose first bytes `head` were read;
+///   `(name, "arrow", object, gaps)` for an object with `__arrow_c_stream__`. A gap `(row, rows)` is
+///   the number of rows that the filters left out of the stream before a row.
+/// - `encoder`: a callable that begins a gzip file and returns an object with zlib's `compress` and
+///   `flush`, or a level of libdeflate. Without it files are not compressed.
+/// - `seen`: passed from set to set of a build.
+/// - `live`: JSON; digest and compressed_bytes by path.
+/// - `tick`: called about ten times a second.
+///
+/// Returns the outcome as JSON.
 #[pyfunction]
 #[pyo3(signature = (config_json, sources, folder, rejects, progress, seen, *, encoder=None, live="{}", tick=None))]
 #[allow(clippy::too_many_arguments)] // named in Python
@@ -237,12 +241,12 @@ pub fn build(
     let failure = done_tx.clone();
     let stopped = progress.clone();
     let work = move || {
-        let sink = Folder::new(folder);
+        let sink = FolderSink::new(folder);
         let destination = Destination { sink: &sink, encoder: encoder.as_deref(), live };
         let run = Run { sources, destination, rejects, progress, seen: &seen };
         let result = pipeline::run(&config, run);
         drop(sink);
-        // the receiver leaves only after this
+        // the receiver waits for this message
         let _ = done_tx.send(result);
     };
     let failed = move |error: Error| drop(failure.send(Err(error.into()))); // likewise
@@ -273,9 +277,10 @@ pub fn build(
     serde_json::to_string(&outcome).map_err(|e| PyValueError::new_err(e.to_string()))
 }
 
-/// For columns of these names the ones that a configuration needs, and as JSON what it took from where.
+/// The columns that a configuration needs of an input with these columns, and the source of each field
+/// as JSON.
 ///
-/// `kinds` has a letter a column: `t` text, `s` scalar, `n` nested, anything else unreadable.
+/// `kinds` has one letter for each column: `t` text, `s` scalar, `n` nested, any other unreadable.
 #[pyfunction]
 pub fn choose(
     py: Python<'_>,
@@ -311,16 +316,16 @@ pub fn preview(
     name: String,
     format: String,
     object: Option<Bound<'_, PyAny>>,
-    most: usize,
+    limit: usize,
 ) -> PyResult<String> {
     let config = config(py, config_json)?;
     let input = Input(name, format, object, Vec::new());
     let source = source(&config, input, PREVIEW_ROWS)?;
-    let preview = interruptible(py, move || pipeline::preview(&config, source, most))?;
+    let preview = interruptible(py, move || pipeline::preview(&config, source, limit))?;
     serde_json::to_string(&preview).map_err(|e| PyValueError::new_err(e.to_string()))
 }
 
-/// An absolute URL as it may be written: percent-encoded, its host in punycode.
+/// An absolute URL in canonical form: percent-encoded, its host in punycode.
 #[pyfunction]
 pub fn address(py: Python<'_>, url: &str) -> PyResult<String> {
     absolute(url).map_err(|fault| {
@@ -329,7 +334,7 @@ pub fn address(py: Python<'_>, url: &str) -> PyResult<String> {
     })
 }
 
-/// 128 bits of BLAKE3 in hexadecimal: hashlib would load OpenSSL, 6 ms at start-up.
+/// 128 bits of BLAKE3 in hexadecimal. (Importing hashlib loads OpenSSL and takes 6 ms.)
 #[pyfunction]
 pub fn digest(text: &str) -> String {
     urlset_core::flow::outcome::digest(text.as_bytes())
@@ -351,7 +356,7 @@ pub fn look(
     Ok(interruptible(py, move || source.open())?.names)
 }
 
-/// What a file is whose first bytes these are: csv, lines, parquet, arrow or jsonl.
+/// The format of a file with these first bytes: csv, lines, parquet, arrow or jsonl.
 #[pyfunction]
 pub fn recognise(
     py: Python<'_>,
@@ -381,7 +386,7 @@ pub fn limits() -> BTreeMap<&'static str, (u64, u64)> {
     LIMITS.into_iter().map(|(name, range)| (name, (*range.start(), *range.end()))).collect()
 }
 
-/// For `loc` and `lastmod` the names of columns that they are taken from by default, best first.
+/// The default column names of `loc` and `lastmod`, best first.
 #[pyfunction]
 pub fn column_names() -> BTreeMap<&'static str, Vec<&'static str>> {
     BTreeMap::from([("loc", plan::LOC.to_vec()), ("lastmod", plan::LASTMOD.to_vec())])
@@ -398,7 +403,7 @@ pub fn exceeds_rejects(
     Ok(config(py, config_json)?.max_rejects.is_exceeded(rejected, rows))
 }
 
-/// How many complete rows of each code a reject file has.
+/// The number of complete rows of a reject file, by code.
 #[pyfunction]
 pub fn count_rejects(py: Python<'_>, path: std::path::PathBuf) -> PyResult<BTreeMap<String, u64>> {
     py.detach(|| urlset_core::build::write::rejects::count(&path)).map_err(|e| exception(py, &e))

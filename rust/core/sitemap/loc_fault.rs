@@ -30,7 +30,7 @@ macro_rules! loc_faults {
 }
 
 loc_faults! {
-    /// Nothing, or blanks only.
+    /// Empty, or blanks only.
     Empty "loc.empty" "the row has no URL; fill it in, or leave such rows out with --where"
     /// A placeholder for a missing value, such as `N/A`.
     Placeholder "loc.relative" "is a placeholder, not a value; correct it, or leave such rows out with --where"

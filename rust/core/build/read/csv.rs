@@ -12,12 +12,12 @@ use crate::build::read::decode::OpenFile;
 use crate::build::read::header::{ExcelSeparator, Header, excel_separator, header, sniff};
 use crate::build::read::lines;
 use crate::build::read::scan::{CsvFormat, NO_SLOT};
-use crate::build::read::unpack::{Text, peek};
+use crate::build::read::unpack::{ByteStream, peek};
 use crate::error::{ErrorCode, Result};
 use crate::flow::cell::{ColumnKind, Columns};
 use crate::flow::source::Source;
 
-/// How a CSV file is read.
+/// Options of a CSV file.
 #[derive(Debug, Clone)]
 pub struct CsvOptions {
     /// The delimiter; detected without it.
@@ -62,7 +62,7 @@ impl Csv {
         Csv { open_file: Some(file), ..self }
     }
 
-    fn text(&mut self) -> Result<Text> {
+    fn text(&mut self) -> Result<ByteStream> {
         let file = decode::open(&self.path, self.open_file.take(), self.consumed.clone())?;
         decode::to_utf8(file, self.options.encoding.as_deref())
     }
@@ -72,7 +72,7 @@ impl Csv {
         let mut text = self.text()?;
         let head = peek(&mut text, 1).map_err(|e| decode::read_error(&e).caused_by(e))?;
         if head.is_empty() {
-            return Err(ErrorCode::InputEmpty.error("is empty; a URL on each line is needed"));
+            return Err(ErrorCode::InputEmpty.error("is empty; it must contain one URL per line"));
         }
         let mut blocks = BlockReader::new(text, self.options.block);
         blocks.unread(&head);

@@ -10,7 +10,7 @@ use encoding_rs::{UTF_16BE, UTF_16LE};
 
 use crate::build::read::foreign::check_text;
 use crate::build::read::label::Label;
-use crate::build::read::unpack::{Text, peek, unpack};
+use crate::build::read::unpack::{ByteStream, peek, unpack};
 use crate::error::{Error, ErrorCode, Result, plain};
 use crate::flow::transcode::Transcoder;
 
@@ -41,9 +41,13 @@ pub struct OpenFile {
 ///
 /// # Errors
 /// `input.missing`, `input.unreadable`.
-pub fn bytes(path: &str, opened: Option<OpenFile>, count: Arc<AtomicU64>) -> Result<(Text, bool)> {
+pub fn bytes(
+    path: &str,
+    opened: Option<OpenFile>,
+    count: Arc<AtomicU64>,
+) -> Result<(ByteStream, bool)> {
     let unreadable = |e: io::Error| unreadable(path, e);
-    let file: Text = match opened {
+    let file: ByteStream = match opened {
         Some(opened) => Box::new(io::Cursor::new(opened.head).chain(opened.file)),
         None if path == "-" => Box::new(io::stdin()),
         None => {
@@ -69,7 +73,7 @@ fn unreadable(path: &str, e: io::Error) -> Error {
 ///
 /// # Errors
 /// `input.missing`, `input.unreadable`; `input.format` if it is no text.
-pub fn open(path: &str, opened: Option<OpenFile>, count: Arc<AtomicU64>) -> Result<Text> {
+pub fn open(path: &str, opened: Option<OpenFile>, count: Arc<AtomicU64>) -> Result<ByteStream> {
     let unreadable = |e: io::Error| unreadable(path, e);
     let (mut text, packed) = bytes(path, opened, count)?;
     // damage is reported when the reader comes to it, after the rows before it
@@ -101,7 +105,7 @@ impl Read for Fails {
 /// The text of `from` in UTF-8, without a byte order mark.
 ///
 /// `encoding` is the option of the user. Without it a byte order mark decides; the default is UTF-8.
-pub fn to_utf8(mut from: Text, encoding: Option<&str>) -> Result<Text> {
+pub fn to_utf8(mut from: ByteStream, encoding: Option<&str>) -> Result<ByteStream> {
     let head = peek(&mut from, 3).map_err(|e| read_error(&e))?;
     let mark = match &head[..] {
         [0xef, 0xbb, 0xbf] => Some((Label::Utf8, 3)),
@@ -113,7 +117,7 @@ pub fn to_utf8(mut from: Text, encoding: Option<&str>) -> Result<Text> {
         None => None,
         Some(name) => Some(Label::of(name).ok_or_else(|| {
             let what = format!(
-                "{name:?} is no encoding; use utf-8, latin-1, utf-16 or another WHATWG name"
+                "{name:?} is not an encoding; use utf-8, latin-1, utf-16 or another WHATWG name"
             );
             ErrorCode::ConfigEncoding.error(what)
         })?),
@@ -134,8 +138,8 @@ pub fn to_utf8(mut from: Text, encoding: Option<&str>) -> Result<Text> {
         Label::Latin1 => None,
         Label::Other(encoding) => Some(encoding.new_decoder_without_bom_handling()),
     };
-    // the byte 0xFF is in no UTF-8: its row is rejected as invalid text instead of published with a
-    // replacement character
+    // UTF-8 never contains the byte 0xFF: its row is rejected as invalid text instead of published
+    // with a replacement character
     Ok(Box::new(Transcoder::new(rest, decoder, b"\xff")))
 }
 
@@ -143,11 +147,11 @@ pub fn to_utf8(mut from: Text, encoding: Option<&str>) -> Result<Text> {
 pub fn read_error(error: &io::Error) -> Error {
     match error.kind() {
         io::ErrorKind::UnexpectedEof => {
-            ErrorCode::InputTruncated.error("the file is cut short; make it anew")
+            ErrorCode::InputTruncated.error("the file is truncated; create it again")
         }
         io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData | io::ErrorKind::Other => {
             ErrorCode::InputDamaged
-                .error(format!("cannot be inflated ({}); make it anew", plain(error)))
+                .error(format!("cannot be decompressed ({}); create the file again", plain(error)))
         }
         _ => ErrorCode::InputUnreadable.error(plain(error)),
     }

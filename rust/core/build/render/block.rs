@@ -15,7 +15,7 @@ use crate::sitemap::characters::trim;
 use crate::sitemap::date::Lastmod;
 use crate::sitemap::element::{Limit, MaxAge};
 use crate::sitemap::extension;
-use crate::sitemap::extension::descriptor::{Extension, Mapping};
+use crate::sitemap::extension::descriptor::{Extension, ExtensionMapping};
 use crate::sitemap::extension::record::{
     FieldAttribute, MAX_FIELDS, Node, NodeContent, Record, record,
 };
@@ -28,7 +28,7 @@ const NULL: Value<'static> = Value::Cell(Cell::Null);
 
 /// The outcome of the blocks of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Written {
+pub(crate) enum BlocksOutcome {
     /// There is none.
     Nothing,
     /// At least one was written.
@@ -37,8 +37,8 @@ pub(crate) enum Written {
     TooOld(&'static str),
 }
 
-/// What a value needs besides itself.
-pub(crate) struct Context<'a> {
+/// The context of a value.
+pub(crate) struct ValueContext<'a> {
     pub rules: &'a Rules,
     pub plan: &'a Plan,
     /// The loc of the row, escaped.
@@ -49,30 +49,30 @@ pub(crate) struct Context<'a> {
 struct Values<'a> {
     record: &'static Record,
     values: &'a [Value<'a>; MAX_FIELDS],
-    columns: Columns<'a>,
+    columns: ValueColumns<'a>,
 }
 
 /// The columns of values, by slot.
 #[derive(Clone, Copy)]
-enum Columns<'a> {
+enum ValueColumns<'a> {
     /// One for each field.
     Each(&'a [Option<ValueSource>]),
     /// The same for all.
     One(Option<usize>),
 }
 
-impl Columns<'_> {
+impl ValueColumns<'_> {
     fn slot(&self, field: usize) -> Option<usize> {
         match self {
-            Columns::One(slot) => *slot,
-            Columns::Each(sources) => sources.get(field)?.as_ref()?.slot(),
+            ValueColumns::One(slot) => *slot,
+            ValueColumns::Each(sources) => sources.get(field)?.as_ref()?.slot(),
         }
     }
 }
 
-/// How far a record is complete.
+/// The completeness of a record.
 #[derive(Default)]
-struct Progress {
+struct Completeness {
     incomplete: bool,
     /// The first required field without a value.
     missing: Option<usize>,
@@ -82,8 +82,8 @@ struct Progress {
     old: Option<MaxAge>,
 }
 
-/// Writes the blocks of an extension; the buffers serve all rows.
-pub(crate) struct Blocks {
+/// Writes the blocks of an extension. The buffers are reused for all rows.
+pub(crate) struct BlockWriter {
     place: usize,
     extension: &'static Extension,
     record: &'static Record,
@@ -93,13 +93,13 @@ pub(crate) struct Blocks {
     encoded: Vec<u8>,
 }
 
-type Fault = Cow<'static, str>;
+type FaultText = Cow<'static, str>;
 
-impl Blocks {
+impl BlockWriter {
     /// For an extension, by its place in [`extension::ALL`].
-    pub fn new(place: usize) -> Blocks {
+    pub fn new(place: usize) -> BlockWriter {
         let record = record(place);
-        Blocks {
+        BlockWriter {
             place,
             extension: extension::ALL[place],
             record,
@@ -112,13 +112,14 @@ impl Blocks {
     /// Appends the blocks of a row: none if all its columns are empty.
     pub fn write(
         &mut self,
-        context: &Context<'_>,
+        context: &ValueContext<'_>,
         mapped: &Mapped,
         row: &impl Row,
         chunk: &mut Chunk,
-    ) -> Result<Written, Rejected> {
+    ) -> Result<BlocksOutcome, Rejected> {
         let mut cells = std::mem::take(&mut self.cells);
-        let (record, extension, written) = (self.record, self.extension, Written::Nothing);
+        let (record, extension) = (self.record, self.extension);
+        let written = BlocksOutcome::Nothing;
         let mut row_blocks = BlocksOfRow { blocks: self, context, chunk, seen: false, written };
         let result = match mapped {
             Mapped::Fields(sources) => {
@@ -135,7 +136,7 @@ impl Blocks {
                         }
                     }
                 }
-                let columns = Columns::Each(sources);
+                let columns = ValueColumns::Each(sources);
                 let values = Values { record, values: &values, columns };
                 if has_value || !has_column { row_blocks.block(&values) } else { Ok(()) }
             }
@@ -145,8 +146,8 @@ impl Blocks {
                     None => NULL,
                 };
                 let code = match extension.mapping {
-                    Mapping::Fields(code) => code,
-                    Mapping::Own => extension.name,
+                    ExtensionMapping::Fields(code) => code,
+                    ExtensionMapping::Own => extension.name,
                 };
                 let structs = Structs { record, slot: Some(*slot), code };
                 row_blocks.structs(&structs, value, BlocksOfRow::block)
@@ -160,11 +161,11 @@ impl Blocks {
 
 /// The blocks of one row so far, and what is needed to write more.
 struct BlocksOfRow<'w> {
-    blocks: &'w mut Blocks,
-    context: &'w Context<'w>,
+    blocks: &'w mut BlockWriter,
+    context: &'w ValueContext<'w>,
     chunk: &'w mut Chunk,
     seen: bool,
-    written: Written,
+    written: BlocksOutcome,
 }
 
 impl BlocksOfRow<'_> {
@@ -174,12 +175,12 @@ impl BlocksOfRow<'_> {
         if std::mem::replace(&mut self.seen, true)
             && let Some(Limit { count: 1, note, .. }) = self.blocks.extension.per_url
         {
-            let message = "a page has one; this is another";
+            let message = "a page has only one; this is another";
             let slot = values.columns.slot(0);
             let what = Invalid { code: note, message, slot, value: b"" };
             return self.handle(&what);
         }
-        let mut progress = Progress::default();
+        let mut progress = Completeness::default();
         if !self.record(values, &mut progress)? {
             return Ok(());
         }
@@ -189,8 +190,8 @@ impl BlocksOfRow<'_> {
                 self.chunk.note(max_age.omitted);
                 return Ok(());
             }
-            (Some(max_age), OldPolicy::Drop) => Written::TooOld(max_age.dropped),
-            _ => Written::Block,
+            (Some(max_age), OldPolicy::Drop) => BlocksOutcome::TooOld(max_age.dropped),
+            _ => BlocksOutcome::Block,
         };
         Ok(())
     }
@@ -221,7 +222,7 @@ impl BlocksOfRow<'_> {
                 }
             });
             if is_struct {
-                let columns = Columns::One(*slot);
+                let columns = ValueColumns::One(*slot);
                 result = each(self, &Values { record, values: &values, columns });
             }
             is_struct
@@ -245,7 +246,11 @@ impl BlocksOfRow<'_> {
 
     /// Appends a record. Returns false, and appends nothing, if a required value is missing or
     /// invalid.
-    fn record(&mut self, values: &Values<'_>, progress: &mut Progress) -> Result<bool, Rejected> {
+    fn record(
+        &mut self,
+        values: &Values<'_>,
+        progress: &mut Completeness,
+    ) -> Result<bool, Rejected> {
         let record = values.record;
         let start = self.chunk.bytes.len();
         self.chunk.bytes.extend_from_slice(record.open.as_bytes());
@@ -265,7 +270,11 @@ impl BlocksOfRow<'_> {
     }
 
     /// The attributes and the text of the element of a record.
-    fn own_parts(&mut self, values: &Values<'_>, progress: &mut Progress) -> Result<(), Rejected> {
+    fn own_parts(
+        &mut self,
+        values: &Values<'_>,
+        progress: &mut Completeness,
+    ) -> Result<(), Rejected> {
         let record = values.record;
         for attribute in &record.attributes {
             let value = values.values[attribute.field];
@@ -299,7 +308,7 @@ impl BlocksOfRow<'_> {
         &mut self,
         values: &Values<'_>,
         nodes: &'static [Node],
-        progress: &mut Progress,
+        progress: &mut Completeness,
     ) -> Result<(), Rejected> {
         for node in nodes {
             let (field, written) = match &node.content {
@@ -358,7 +367,7 @@ impl BlocksOfRow<'_> {
         let slot = values.columns.slot(0);
         let structs = Structs { record, slot, code: &field.code };
         self.structs(&structs, value, |row, values| {
-            row.record(values, &mut Progress::default()).map(drop)
+            row.record(values, &mut Completeness::default()).map(drop)
         })?;
         Ok(self.chunk.bytes.len() > start)
     }
@@ -368,7 +377,7 @@ impl BlocksOfRow<'_> {
         &mut self,
         values: &Values<'_>,
         node: &'static Node,
-        progress: &mut Progress,
+        progress: &mut Completeness,
     ) -> Result<bool, Rejected> {
         let NodeContent::Text { field, kind, .. } = &node.content else { return Ok(false) };
         let value = values.values[*field];
@@ -464,7 +473,7 @@ impl BlocksOfRow<'_> {
         &mut self,
         FieldAttribute { attribute, .. }: &FieldAttribute,
         value: Value<'_>,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), FaultText> {
         match attribute.kind {
             ValueKind::Url(_) => {
                 let Some(Cell::Text(text)) = value.cell() else {
@@ -489,7 +498,7 @@ impl BlocksOfRow<'_> {
     }
 
     /// Appends the text of an element.
-    fn text(&mut self, kind: ValueKind, value: Value<'_>) -> Result<(), Fault> {
+    fn text(&mut self, kind: ValueKind, value: Value<'_>) -> Result<(), FaultText> {
         let ValueKind::Url(rule) = kind else {
             self.canonical(kind, value)?;
             escape_text(&self.blocks.encoded, &mut self.chunk.bytes);
@@ -509,7 +518,7 @@ impl BlocksOfRow<'_> {
     }
 
     /// Leaves the canonical form of a value in `self.blocks.encoded`.
-    fn canonical(&mut self, kind: ValueKind, value: Value<'_>) -> Result<(), Fault> {
+    fn canonical(&mut self, kind: ValueKind, value: Value<'_>) -> Result<(), FaultText> {
         self.blocks.encoded.clear();
         match kind {
             ValueKind::Date => {

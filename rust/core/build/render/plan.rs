@@ -105,15 +105,15 @@ pub struct Alternates {
     pub lang: Option<Vec<u8>>,
     /// The language whose pages also serve all other languages.
     pub x_default: Option<Vec<u8>>,
-    /// Each alternate becomes an entry of its own.
+    /// Each alternate also becomes a separate entry.
     pub rows: bool,
     /// Rows with the same key are the languages of a page.
-    pub group: Option<Group>,
+    pub group: Option<GroupColumns>,
 }
 
 /// The columns of a group of languages.
 #[derive(Debug, Clone)]
-pub struct Group {
+pub struct GroupColumns {
     /// The column of the key, by slot.
     pub key: usize,
     /// The language of each row.
@@ -269,7 +269,7 @@ impl Resolver<'_> {
             _ => {
                 let list: Vec<String> = found.iter().map(|name| format!("{name:?}")).collect();
                 Err(ErrorCode::ColumnAmbiguous.error(format!(
-                    "{} could each be {field}; say which (--{field} COLUMN)",
+                    "{} could each be {field}; select one (--{field} COLUMN)",
                     list.join(" and ")
                 )))
             }
@@ -288,7 +288,7 @@ impl Resolver<'_> {
         let slot = self.any_slot(option, name)?;
         if self.columns.kinds.get(self.plan.columns[slot]) == Some(&ColumnKind::Nested) {
             return Err(ErrorCode::ColumnType.error(format!(
-                "--{}: column {name:?} holds lists or structs; choose one of plain values",
+                "--{}: column {name:?} contains lists or structs; choose a column of plain values",
                 option.replace('_', "-")
             )));
         }
@@ -314,7 +314,7 @@ impl Resolver<'_> {
         }
         if matches!(self.columns.kinds.get(column), Some(ColumnKind::Other)) {
             return Err(ErrorCode::ColumnType.error(format!(
-                "--{}: column {name:?} holds neither text nor numbers nor times; cast it first",
+                "--{}: column {name:?} contains neither text nor numbers nor times; cast it first",
                 option.replace('_', "-")
             )));
         }
