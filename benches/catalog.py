@@ -48,7 +48,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Shape:
-    """What the rows hold besides the six columns."""
+    """The optional columns of the rows."""
 
     seed: int = 1
     images: int = 0
@@ -68,7 +68,7 @@ class Chunks:
         self._zipf = vocabulary.zipf_table(WORDS, ZIPF_EXPONENT)
         self._departments = pa.array([f"{SITE}/{path}/" for path in vocabulary.DEPARTMENTS])
         self._department_zipf = vocabulary.zipf_table(len(vocabulary.DEPARTMENTS), 0.5)
-        # "-word" and " Word": an empty entry at the end stands for "no further word"
+        # "-word" and " Word": the empty entry at the end means "no further word"
         self._slug_words = pa.array([f"{word}-" for word in words] + [""])
         self._title_words = pa.array([f"{word} " for word in titles] + [""])
         self._queries = pa.array([*vocabulary.QUERIES, ""])
@@ -118,8 +118,8 @@ class Chunks:
         return pa.table({name: made[name] for name in self.names()}).slice(0, rows)
 
     def _make(self, chunk: int, csv: bool = False) -> dict[str, pa.Array | npt.NDArray[np.int64]]:
-        """All columns of a whole chunk; text as it stands in a CSV file where `csv` is set."""
-        # Raw bits and integer arithmetic only: numpy keeps the former stable across its versions.
+        """All columns of a whole chunk; as in a CSV file if `csv` is set."""
+        # Raw bits and integer arithmetic only: numpy keeps raw bits stable across its versions.
         bits = np.random.PCG64([self.shape.seed, chunk])
 
         def draw(below: int | None = None) -> npt.NDArray[np.uint16]:
@@ -181,7 +181,7 @@ class Chunks:
         return made
 
     def _descriptions(self, draw: Callable[..., npt.NDArray[np.uint16]], csv: bool) -> pa.Array:
-        """Four to six sentences; each cell is quoted, one in ten holds a line break."""
+        """Four to six sentences; each cell is quoted, one in ten contains a line break."""
         assert self._texts is not None
         count = len(self._texts)
         picked = [pa.array(draw(count - 1)) for _ in range(5)]

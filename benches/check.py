@@ -20,7 +20,7 @@ _LOC = re.compile(rb"<loc>([^<]*)</loc>")
 
 @dataclass(frozen=True)
 class Expected:
-    """What the shards of a catalog must hold, in its order."""
+    """The expected entries of the shards of a catalog, in its order."""
 
     urls: int
     first: str
@@ -48,7 +48,7 @@ def expected(catalog: Path) -> Expected:
 
 
 def shards(folder: Path) -> list[Path]:
-    """The files of a folder that hold a <urlset>, by the numbers in their names."""
+    """The files of a folder that contain a <urlset>, by the numbers in their names."""
     found = [path for path in folder.rglob("*.xml*") if ".urlset" not in path.parts]
     kept = [path for path in found if b"<urlset" in _head(path)]
     return sorted(kept, key=lambda path: [int(part) for part in re.findall(r"\d+", path.name)])
@@ -97,7 +97,7 @@ def _head(path: Path) -> bytes:
 
 
 def content(path: Path) -> bytes:
-    """What a sitemap holds, inflated where it has to be."""
+    """The content of a sitemap, decompressed if necessary."""
     data = path.read_bytes()
     return gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data
 
@@ -114,7 +114,7 @@ def _well_formed(path: Path, data: bytes) -> None:
 
 
 def count_urls(path: Path) -> int:
-    """How many URLs a shard holds."""
+    """The number of URLs of a shard."""
     return len(_LOC.findall(content(path)))
 
 

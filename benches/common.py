@@ -21,13 +21,13 @@ from typing import Any
 
 BENCHES = Path(__file__).resolve().parent
 WORK = BENCHES / "work"
-#: of this process alone, so that two benches (or a test) do not meet; gone when it ends
+#: of this process alone, so that two benches (or a test) do not share it; removed at its end
 SCRATCH = WORK / f"scratch-{os.getpid()}"
 SITE = "https://www.shop.example"
 TOUCHED_MEMORY = 3 << 29
 
 # A package that was installed has its bytecode; one that runs from its sources keeps it only where
-# this is not set, and else compiles them anew at each start: 27 ms.
+# this is not set; otherwise it compiles them at each start: 27 ms.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 atexit.register(shutil.rmtree, SCRATCH, ignore_errors=True)
@@ -180,7 +180,7 @@ def _cpu_model() -> str:
 
 
 def tool_version(*command: str) -> str:
-    """The first line that a tool says about its version; BenchError where there is no such tool."""
+    """The first line of the version of a tool; BenchError if it is not installed."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False)
     except FileNotFoundError:

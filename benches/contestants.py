@@ -202,7 +202,7 @@ def _shell(line: str) -> list[str]:
 
 
 def pip_versions(*packages: str) -> Callable[[], str]:
-    """What says the versions of packages among the installed peers."""
+    """The versions of the installed peers."""
 
     def versions() -> str:
         code = "import sys, importlib.metadata as m; print(*[p + ' ' + m.version(p) for p in "

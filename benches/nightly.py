@@ -91,7 +91,7 @@ class Nightly:
         return {name: common.summary(runs) for name, runs in costs.items()}
 
     def rewritten(self) -> tuple[int, int, int]:
-        """Shards in all, shards that contain an edit, shards that were written anew."""
+        """The numbers of shards, of shards that contain an edit, of rewritten shards."""
         out = common.fresh(self._folder / "out")
         former = told(self._command(self._source, out), self._facts)
         new = told(self._command(self._edited, out), self._facts)

@@ -28,7 +28,7 @@ _TIMED = re.compile(r"\b(\w+)(?:\(.*| resumed>.*)<(\d+\.\d+)>$")
 
 
 def share_by_timings(told: dict[str, Any]) -> float | None:
-    """Percent of the whole, from the timings of a build; None where it tells none."""
+    """Percent of the whole, from the timings of a build; None without timings."""
     timings = told.get("timings")
     if not timings:
         return None

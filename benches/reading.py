@@ -44,7 +44,7 @@ class Reader:
     urls: int
     command: list[str]
     version: Callable[[], str]
-    #: None where there is nothing to count: the exit status tells
+    #: None if there is nothing to count: the exit status decides
     count: Callable[[], int] | None = None
     costs: list[Cost] = dataclasses.field(default_factory=list)
     failed: str | None = None
@@ -138,7 +138,7 @@ def peer(script: str, *arguments: str | Path) -> list[str]:
 
 
 def parquet_rows(path: Path) -> int:
-    """How many rows a Parquet file holds."""
+    """The number of rows of a Parquet file."""
     import pyarrow.parquet as pq
 
     return int(pq.read_metadata(path).num_rows)
@@ -176,7 +176,7 @@ def write_index(path: Path, shards: list[Path], base: str) -> None:
 
 @contextmanager
 def serving(folder: Path) -> Iterator[str]:
-    """Serves a folder over the loopback; gives the address of its root."""
+    """Serves a folder over the loopback; yields the address of its root."""
 
     class Quiet(SimpleHTTPRequestHandler):
         def log_message(self, *_: object) -> None:

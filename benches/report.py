@@ -115,7 +115,7 @@ def _runs(told: list[Told]) -> list[Told]:
 
 
 def commands(told: list[Told]) -> str:
-    """What repeats each bench, by the name that the table of targets gives it."""
+    """The command that repeats each bench, by its name in the table of targets."""
     return "\n".join(f"- {one['bench']}: `{one['command']}`" for one in told)
 
 

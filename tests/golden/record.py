@@ -87,7 +87,7 @@ def published(out: Path) -> dict[str, str]:
 
 
 def rejects(report: us.Report) -> list[list[str]]:
-    """Input aside, what the reject file says of each row; of messages only that there is one."""
+    """The rows of the reject file without the input; of messages only their presence."""
     path = report.rejects["path"]
     if path is None:
         return []
@@ -98,7 +98,7 @@ def rejects(report: us.Report) -> list[list[str]]:
 
 
 def read(out: Path) -> list[Any]:
-    """The rows that ``read`` gives, or the code of its error."""
+    """The rows of ``read``, or the code of its error."""
     try:
         table = us.read(out).read_all()
     except us.Error as error:
@@ -108,7 +108,7 @@ def read(out: Path) -> list[Any]:
 
 
 def run(case: Case) -> dict[str, Any]:
-    """What the case gives."""
+    """The result of the case."""
     with tempfile.TemporaryDirectory(prefix="urlset-golden-") as name:
         folder = Path(name)
         out = folder / "out"

@@ -71,7 +71,7 @@ class Ended:
 
 
 def urlset(*args: object, input: bytes | None = None, cwd: Path | None = None) -> Ended:
-    """Runs the command line in a process of its own."""
+    """Runs the command line in a separate process."""
     command = [sys.executable, "-m", "urlset", *map(str, args)]
     done = subprocess.run(command, input=input, capture_output=True, cwd=cwd, timeout=300)
     return Ended(done.returncode, done.stdout.decode(), done.stderr.decode())

@@ -18,7 +18,7 @@ NEWS = "{http://www.google.com/schemas/sitemap-news/0.9}"
 
 
 def build(out: Path, source: object, schema: Callable[[Path], None], **options: Any) -> us.Report:
-    """A build whose files are valid by the schemas and whose rows each have one fate."""
+    """A build whose files are valid by the schemas and whose rows each have one outcome."""
     report = us.build(source, **({"site": SITE} | options), out=out)
     for path in out.rglob("*.xml*"):
         schema(path)

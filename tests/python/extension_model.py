@@ -94,7 +94,7 @@ def text(value: str, most: float, notes: Notes) -> str:
 
 
 def image_items(cell: Any, separator: str, notes: Notes) -> Iterable[Any]:
-    """What stands in a cell of images."""
+    """The content of a cell of images."""
     if cell is None:
         return []
     if isinstance(cell, list):

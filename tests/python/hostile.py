@@ -1,4 +1,4 @@
-"""Documents that are written to cost whoever reads them: a head, a block many times, a tail."""
+"""Documents that are expensive to read: a head, a block many times, a tail."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Flood:
     block: str
     tail: str = ""
     suffix: str = ".xml.gz"
-    #: repeated inside one file as gzip members of their own
+    #: repeated inside one file as separate gzip members
     members: bool = False
 
     def write(self, path: Path, size: int) -> None:
@@ -63,7 +63,7 @@ def packed(data: bytes) -> bytes:
 
 @dataclass(frozen=True)
 class Ended:
-    """How a command ended: exit status, seconds of processor time, peak in MiB, what it said."""
+    """The result of a command: exit status, seconds of CPU, peak in MiB, output."""
 
     status: int
     seconds: float
@@ -72,13 +72,13 @@ class Ended:
 
 
 def urlset(*arguments: str | Path, folder: Path) -> Ended:
-    """Runs the command in a process of its own."""
+    """Runs the command in a separate process."""
     code = "from urlset.cli import main; main()"
     return run([sys.executable, "-c", code, *arguments], folder=folder)
 
 
 def run(command: Sequence[str | Path], *, folder: Path) -> Ended:
-    """Runs a process and waits for it; what it says goes to a file in ``folder`` first."""
+    """Runs a process and waits for it; its output goes to a file in ``folder`` first."""
     with (folder / "said").open("w+b") as said:
         child = subprocess.Popen(command, stdout=said, stderr=said)
         _, status, used = os.wait4(child.pid, 0)

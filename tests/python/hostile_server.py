@@ -223,7 +223,7 @@ ENDLESS: dict[str, Behaviour] = {
     ),
 }  # fmt: skip
 
-#: what comes fast and without end, or without measure
+#: responses that are fast and endless, or too large
 FLOODS: dict[str, Behaviour] = {
     "interim-fast": lambda c: c.endless(b"HTTP/1.1 102 Processing\r\n\r\n" * 500),
     "header-huge": start_then(HEAD + b"X-A: ", lambda c: c.endless(b"a" * 65_536)),

@@ -30,7 +30,7 @@ CASES = Path(__file__).with_name("arrow_cases.py")
 
 
 def cases(first: int, count: int, folder: Path) -> collections.Counter[str]:
-    """Runs damaged files in a process of their own; what became of them."""
+    """Reads damaged files in a separate process; returns the outcomes."""
     command = [sys.executable, str(CASES), str(first), str(count), str(folder)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=30 + count)
     ends = done.stdout.splitlines()
@@ -45,7 +45,7 @@ def cases(first: int, count: int, folder: Path) -> collections.Counter[str]:
 @pytest.mark.parametrize("first", range(0, 800, 200))
 def test_damaged_files(first: int, tmp_path: Path) -> None:
     found = cases(first, 200, tmp_path)
-    # nothing else comes out, and each of these does
+    # no other outcome occurs, and each of these does
     assert set(found) <= {
         "built", "pyarrow", "InputError input.damaged", "InputError input.truncated",
         "InputError input.format", "InputError input.empty", "ConfigError column.missing",
@@ -104,7 +104,7 @@ def test_a_batch_of_another_schema(other: str, out: Path) -> None:
 
 @pytest.mark.parametrize("other", ["string_view", "int64", "dictionary", "more columns", "list"])
 def test_a_batch_of_another_schema_from_anybody(other: str, out: Path) -> None:
-    """The C interface tells no types, but the numbers of buffers and children."""
+    """The C interface has no types, but the numbers of buffers and children."""
     batches = iter([FIRST, OTHERS[other], FIRST])
     reader = Passed(pa.RecordBatchReader.from_batches(FIRST.schema, batches))
     assert "batch 2 cannot be read" in str(error_of(reader, out))
@@ -124,7 +124,7 @@ def test_schemas_that_differ_in_what_is_of_no_account(out: Path) -> None:
 
 
 def text_array(*offsets: int, data: bytes = b"/a/b/c", width: int = 4) -> pa.Array:
-    """Text with these offsets, whatever they are; in memory with room on both sides."""
+    """Text with arbitrary offsets, in memory with room on both sides."""
     kind = pa.string() if width == 4 else pa.large_string()
     packed = b"".join(offset.to_bytes(width, "little", signed=True) for offset in offsets)
     # pyarrow looks at the first and the last offset only
@@ -197,7 +197,7 @@ def test_views_beyond_their_buffers(out: Path) -> None:
 
 
 def test_a_good_column_beside_a_bad_one(out: Path) -> None:
-    """A column that nobody asks for is of no account where pyarrow is not asked to look."""
+    """A damaged column that is not mapped is ignored unless pyarrow validates it."""
     table = pa.table({"url": ["/a", "/b", "/c"], "more": text_array(0, 5, 2, 6)})
     assert package.build(Passed(table), site=SITE, out=out).urls == 3
 
@@ -224,7 +224,7 @@ def test_a_stream_that_was_taken(out: Path) -> None:
 
 
 def test_no_rows_as_values(out: Path) -> None:
-    """A stream of values is told from one of rows also where its type is not known by name."""
+    """A stream of values is distinguished from one of rows, also for unknown types."""
 
     class Passed:
         def __init__(self, stream: Any) -> None:
@@ -485,7 +485,7 @@ def test_two_streams_in_one_file(tmp_path: Path, out: Path) -> None:
 
 
 def test_a_file_through_a_pipe(tmp_path: Path, out: Path) -> None:
-    """The directory of the file format is at its end: it goes to a temporary file first."""
+    """The directory of the file format is at its end: it is copied to a temporary file first."""
     for stream in (True, False):
         place = out / str(stream)
         ended = command(
@@ -620,7 +620,7 @@ print(report.urls, re.search(r"VmHWM:\\s*(\\d+) kB", open("/proc/self/status").r
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="tells no peak")
 def test_memory_of_a_wide_batch(tmp_path: Path, out: Path) -> None:
-    """A file of 400 MB that is one batch: what nobody asks for takes no memory."""
+    """A file of 400 MB that is one batch: unmapped columns take no memory."""
     rows, path = 100_000, tmp_path / "wide.arrow"
     wide = pa.array(["x" * 1000]).take(pa.array([0] * rows, pa.int32()))
     columns = {"url": pa.array([f"/{n}" for n in range(rows)]), **dict.fromkeys("abcd", wide)}

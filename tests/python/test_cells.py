@@ -122,7 +122,7 @@ def test_placeholders_in_the_columns_of_a_template(out: Path) -> None:
         assert [row["value"].strip() for row in found] == [cell.strip() for cell in PLACEHOLDERS]
         assert {(row["code"], row["column"]) for row in found} == {("loc.relative", "slug")}
         assert len(locs(out)) == len(slugs) - len(PLACEHOLDERS)
-    # a gap is told of its column, blank or not
+    # a gap is reported with its column, blank or not
     build({"id": [1, 2, 3], "slug": ["", " ", "a"]}, out, loc_template="/p/{id}/{slug}")
     assert [(row["code"], row["column"]) for row in rejects(out)] == [("loc.empty", "slug")] * 2
     build({"id": [0.5, float("nan")]}, out, loc_template="/p/{id}")

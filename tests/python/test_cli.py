@@ -93,7 +93,7 @@ def test_a_signal_while_rows_flow(tmp_path: Path, out: Path) -> None:
 
 
 def test_a_keyboard_interrupt_from_python(tmp_path: Path, out: Path) -> None:
-    """It comes when the current batch returns, not when the source ends."""
+    """It is raised when the current batch returns, not when the source ends."""
     import pyarrow as pa
 
     schema = pa.schema([("url", pa.string())])
@@ -302,7 +302,7 @@ def test_every_option_is_a_key_of_toml(catalog: Path, out: Path) -> None:
     assert (ended.status, report["urls"], report["filtered"]) == (0, 99, 1), ended
     assert (folder / "out/x.xml").exists() and (folder / "state/x/manifest.json").exists()
     assert report["url"] == f"{SITE}/s/x.xml" and len(report["indexes"]) == 4
-    # without INPUT ./urlset.toml is taken; what is given goes before
+    # without INPUT ./urlset.toml is used; options of the command line override it
     ended = urlset("build", "--max-urls", 50, "--json", "-", cwd=folder)
     assert len(json.loads(ended.out)["shards"]) == 2
     report = package.build(config=folder / "urlset.toml", max_urls=25)
@@ -421,14 +421,14 @@ def test_the_report_is_no_input_of_a_set(catalog: Path, tmp_path: Path, site: st
 
 
 def test_an_interrupt_without_output(catalog: Path, out: Path) -> None:
-    """Nothing to tell it to does not keep a build from leaving."""
+    """A build ends after a signal, even if no output is open."""
     command = f"exec {shlex.quote(sys.executable)} -m urlset build - --site {SITE} --out {out} >&-"
     process = subprocess.Popen(["sh", "-c", command], stdin=subprocess.PIPE, stderr=subprocess.PIPE)
     wait_until_idle(process)
     process.send_signal(signal.SIGTERM)
     assert process.wait(20) == 143
     assert process.stdin is not None and process.stderr is not None
-    said = process.stderr.read()  # by the core, or where that is slow by the command
+    said = process.stderr.read()  # by the core, or by the command if the core is slow
     assert said in (b"urlset: stopped; nothing was published\n", b"urlset: stopped by a signal\n")
     process.stdin.close()
 

@@ -154,7 +154,7 @@ def test_a_disk_that_fails_at_any_call(tmp_path: Path, catalogs, layout) -> None
 
 
 def kill_at_random(tmp_path: Path, catalogs, layout: tuple[str, ...], times: int) -> None:
-    """So many builds are killed; those that were quicker than the kill do not count."""
+    """This many builds are killed; those that ended before the kill do not count."""
     old, before, new, after = catalogs
     out = tmp_path / "out"
     started = time.monotonic()
@@ -196,7 +196,7 @@ def test_killed_at_random_moments(tmp_path: Path, catalogs, layout) -> None:
 
 
 def test_a_full_disk(tmp_path: Path) -> None:
-    """On a small filesystem of its own, where the tests may mount one."""
+    """On a separate small filesystem, if the tests may mount one."""
     small = tmp_path / "small"
     small.mkdir()
     mounted = subprocess.run(

@@ -79,7 +79,7 @@ def test_objects(objects: Objects) -> None:
 
 
 class BucketStaging:
-    """A part goes to the bucket at once, under names that only its content has."""
+    """A part goes to the bucket at once, under content names."""
 
     def __init__(self, bucket: Bucket, scratch: Path) -> None:
         self.bucket, self._scratch = bucket, scratch

@@ -77,7 +77,7 @@ def test_on_disk_as_in_memory(tmp_path: Path) -> None:
     few, many = urlset.diff(a, b, memory=1 << 20), urlset.diff(a, b)
     on_disk, in_memory = rows_of(few), rows_of(many)
     assert in_memory == model(old, new)
-    assert on_disk != in_memory  # it did spill: the order tells
+    assert on_disk != in_memory  # it did spill, as the order shows
     assert sorted(on_disk, key=str) == sorted(in_memory, key=str)
     again = urlset.diff(a, b, memory=1 << 20, threads=1)
     assert rows_of(again) == on_disk
@@ -195,7 +195,7 @@ def test_a_url_that_is_listed_twice_counts_once(
 
 @pytest.mark.parametrize("memory", [1 << 20, 256 << 20])
 def test_a_url_with_thousands_of_different_entries(tmp_path: Path, memory: int) -> None:
-    """More than are told apart one by one: the order does not matter, one that differs does."""
+    """More variants than are compared one by one: their order is ignored, a difference is found."""
     dates = [f"2026-01-01T00:{n // 60 % 60:02}:{n % 60:02}.{n}Z" for n in range(5_000)]
 
     def side(name: str, dates: list[str]) -> Path:

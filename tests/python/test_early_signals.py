@@ -1,4 +1,4 @@
-"""SIGINT and SIGTERM at any time: the status says so, and there is never a traceback."""
+"""SIGINT and SIGTERM at any time: the status reports it, and there is never a traceback."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 STATUS = {signal.SIGINT: 130, signal.SIGTERM: 143}
-#: as the console script does it; what comes before is the start of Python itself
+#: as the console script does it; before that is the start of Python itself
 COMMAND = """
 import os
 from urlset.__main__ import handle_early_signals, main

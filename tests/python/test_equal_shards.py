@@ -1,4 +1,4 @@
-"""Blocks of rows that repeat give equal shards: under ``stable`` one file, written once, whole."""
+"""Repeated blocks of rows make equal shards: under ``stable`` one file, written once."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def repeated(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def check(out: Path) -> None:
-    """Every file inflates, and is of the size that the manifest says."""
+    """Every file can be decompressed, and has the size in the manifest."""
     manifest = json.loads((out / ".urlset/manifest.json").read_text())
     assert manifest["urls"] == BLOCK_ROWS * TIMES
     assert len(manifest["shards"]) < TIMES  # equal shards share a file

@@ -1,4 +1,4 @@
-"""Random rows with every extension at once: valid, and read back as what the rows said."""
+"""Random rows with every extension at once: valid, and read back with the values of the rows."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def test_50_mib_with_extensions(tmp_path: Path, out: Path, more: int) -> None:
 
 
 SEPARATOR = "|"
-#: what else a build tells; its own rules have tests of their own
+#: other warnings of a build; their rules have separate tests
 ELSEWHERE = {
     "priority.ignored", "loc.over_1024", "manifest.config", "loc.fragment", "loc.entity",
     "loc.backslash", "loc.placeholder", "loc.variant", "lastmod.same",
@@ -138,7 +138,7 @@ JSON_CELLS = st.one_of(
     st.builds(json.dumps, JSON_LISTS).map(lambda text: text[:-1]),
     st.just('{"url": "/a.jpg"}'),
 )
-#: what stands between two separators is a URL of its own
+#: the text between two separators is a separate URL
 PART = URL.map(lambda url: url.replace(SEPARATOR, ""))
 DELIMITED = st.lists(st.one_of(PART, st.just(" ")), min_size=1, max_size=3).map(SEPARATOR.join)
 
@@ -296,7 +296,7 @@ USED = {"images": "image", "alternates": "xhtml", "videos": "video", "news": "ne
 def check(
     folder: Path, table: list[dict[str, Any]], mode: str, size: int, batch: int, layout: str
 ) -> None:
-    if mode == "group":  # the rows of a key stand together; each such run has a key of its own
+    if mode == "group":  # the rows of a key are adjacent; each such run has a separate key
         for number, row in enumerate(table):
             if row["key"] == "A":
                 row["key"] = f" &{number // 4} "

@@ -1,4 +1,4 @@
-"""The change feed is where the user wants it, or waits for it: whatever happens to a build."""
+"""The change feed is delivered, or pending for delivery, after any failure of a build."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def test_a_kill_at_every_call(tmp_path: Path, moment: str) -> None:
 
 
 def limited(args: list[str], size: int) -> Ended:
-    """A build that may write no larger file than so many bytes."""
+    """A build with a limit of the bytes of a file."""
     code = (
         "import resource, sys; from urlset.cli import main;"
         f"resource.setrlimit(resource.RLIMIT_FSIZE, ({size}, {size})); main(sys.argv[1:])"
@@ -155,7 +155,7 @@ def full(tmp_path: Path) -> Path:
 
 
 def test_a_full_target(tmp_path: Path, out: Path, full: Path) -> None:
-    """What was there stays; the feed waits, also over builds without one, and comes in order."""
+    """An existing file stays; the feed stays pending over builds, and is delivered in order."""
     source, target = tmp_path / "c.csv", full / "changes.csv"
     target.write_text("of the night before\n")
     nights = [range(600), range(50, 700), range(50, 700), range(90, 650)]

@@ -143,7 +143,7 @@ def test_spellings_of_this_machine(
 def test_a_redirect_to_a_private_address(
     server: HostileServer, names: dict[str, list[list[str]]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The first hop is made public by the test; the second is what it says."""
+    """The first hop is made public by the test; the second is really private."""
     from urlset.transport import address
 
     real = address.is_public
@@ -267,7 +267,7 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 class TlsServer:
-    """Answers every request over TLS with one body; tells which name the client asked for."""
+    """Answers every request over TLS with one body; records the name that the client requested."""
 
     def __init__(self, certificate: Path, body: bytes) -> None:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -320,7 +320,7 @@ def test_tls_keeps_the_name(
     # another name than the certificate's
     with pytest.raises(urlset.InputError, match="CERTIFICATE_VERIFY_FAILED"):
         urlset.verify(url.replace("shop.test", "other.test"), allow_private=True)
-    # an authority that nobody knows
+    # an unknown authority
     monkeypatch.delenv("SSL_CERT_FILE")
     with pytest.raises(urlset.InputError, match="CERTIFICATE_VERIFY_FAILED"):
         urlset.verify(url, allow_private=True)

@@ -38,7 +38,7 @@ def server() -> Iterator[HostileServer]:
 
 
 def failure(url: str) -> tuple[str, float]:
-    """What is said of a target that cannot be fetched, and after how many seconds."""
+    """The error for a target that cannot be fetched, and the seconds until then."""
     start = time.monotonic()
     with pytest.raises(urlset.InputError) as error:
         urlset.verify(url, allow_private=True)

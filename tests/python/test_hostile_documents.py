@@ -14,7 +14,7 @@ from urlset import _core
 
 #: docs/verify.md states it: seconds of processor time for a document, or for each MB of it in gzip
 SECONDS = 5.0
-#: MiB of a process that reads one document, whatever its size
+#: MiB of a process that reads one document of any size
 MEMORY = 400
 
 ALL = """

@@ -43,7 +43,7 @@ def staged(out: Path) -> list[str]:
 
 
 def write_part(pickled: bytes, first: int, last: int) -> str:
-    """What a task does: the job comes as a pickle, the part goes back as JSON."""
+    """A task: receives the job as a pickle, returns the part as JSON."""
     os.chdir("/")
     part: Part = pickle.loads(pickled).write(table(first, last))
     return part.to_json()

@@ -44,7 +44,7 @@ def peak(*args: object) -> int:
 
 
 def languages(count: int) -> list[str]:
-    """Codes of languages and regions that may stand in a sitemap."""
+    """Codes of languages and regions that are valid in a sitemap."""
     codes = [f"{language}-{region}" for language in LANGUAGES for region in ("", *REGIONS)]
     return [code.removesuffix("-") for code in codes][:count]
 

@@ -215,7 +215,7 @@ def test_a_feed_over_sets_that_share_urls(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("layout", ["packed", "stable"])
 def test_a_feed_over_files_changed_by_hand(tmp_path: Path, out: Path, layout: str) -> None:
-    """It tells what was live, not what the last build had written; what nobody can read is said."""
+    """It compares with the live files, not with those that the last build wrote."""
     catalog, changes = tmp_path / "c.csv", tmp_path / "changes.csv"
     rows = [(f"p{n}", "") for n in range(30)]
     args = ("build", catalog, "--site", SITE, "--out", out, "--max-urls", 10, "--layout", layout)
@@ -281,7 +281,7 @@ def test_common_ends_are_cut(tmp_path: Path) -> None:
         assert (cut[0] - cut[1], cut[1] - cut[0]) == (whole[0] - whole[1], whole[1] - whole[0])
         short += len(cut[0]) < len(whole[0])
     assert short > 1_000
-    # what cannot be read goes on to the comparison, which says so
+    # the comparison reports a file that cannot be read
     paths = [tmp_path / f"a-1-{n}.xml.gz" for n in range(2)]
     paths[0].write_bytes(b"damaged")
     paths[1].write_bytes(gzip.compress(texts[1]))
@@ -336,7 +336,7 @@ def test_wrong_types_in_a_manifest(tmp_path: Path, out: Path, key: str, value: o
         package.build(catalog, **options)
     assert told.value.code == "state.damaged" and "\n" not in str(told.value)
     assert files(out) == before
-    # as the message says; the sitemaps alone would be in the way
+    # as the message requires; the existing sitemaps would prevent the build
     path.unlink()
     with pytest.raises(package.PublishError, match="move it away"):
         package.build(catalog, **options)

@@ -1,4 +1,4 @@
-"""What is live is whole, whatever happens to a build."""
+"""The live set is complete after any failure of a build."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_a_second_build_of_the_same_writes_nothing_but_the_index(tmp_path: Path,
     report = json.loads(build(source, out, "--json", "-").out)
     assert [shard["changed"] for shard in report["shards"]] == [False] * 10
     assert {path: path.stat().st_mtime_ns for path in out.glob("*.xml.gz")} == before
-    # one that somebody damaged, and one that somebody removed, are written anew
+    # a damaged file and a removed file are written again
     (out / "sitemap-00002.xml.gz").write_bytes(b"damaged")
     (out / "sitemap-00005.xml.gz").unlink()
     report = json.loads(build(source, out, "--json", "-").out)
@@ -249,7 +249,7 @@ def die_after(patch: pytest.MonkeyPatch, calls: int, death: type[BaseException])
 def test_an_end_at_every_step_of_the_publication(
     tmp_path: Path, out: Path, monkeypatch: pytest.MonkeyPatch, death: type[BaseException]
 ) -> None:
-    """Before the journal the former set is live; from then on the next build completes it."""
+    """Before the journal the previous set is live; after it the next build completes it."""
     options = {"site": SITE, "max_urls": 100, "max_shrink": "100%"}
     large, small = catalog(tmp_path, 500, tag="a"), catalog(tmp_path, 300, tag="b")
     next_one = catalog(tmp_path, 300, tag="b")

@@ -256,7 +256,7 @@ def check_stopped(args: list[object], number: int, stdin: object = subprocess.DE
 @pytest.mark.parametrize("command", ["build", "init"])
 @pytest.mark.parametrize("name", ["slow.csv", "slow.txt", "slow", "slow.jsonl", "slow.arrow", "-"])
 def test_a_signal_while_a_pipe_waits(tmp_path: Path, name: str, command: str, number: int) -> None:
-    """Nobody writes to it, so that it does not even open."""
+    """A pipe without a writer: opening it waits."""
     args: list[object] = [command, "-" if name == "-" else tmp_path / name, "--site", SITE]
     args += ["--out", tmp_path / "out"]
     if command == "init":
@@ -275,7 +275,7 @@ def test_a_signal_while_a_pipe_waits(tmp_path: Path, name: str, command: str, nu
 
 @pytest.mark.parametrize("what", ["opens", "waits"])
 def test_a_keyboard_interrupt_while_an_input(silent: str, out: Path, what: str) -> None:
-    """In Python it comes at once, though the source does not return."""
+    """In Python it is raised at once, although the source does not return."""
     release = threading.Event()
 
     def batches() -> Iterator[pa.RecordBatch]:

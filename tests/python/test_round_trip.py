@@ -98,7 +98,7 @@ def rows(draw: st.DrawFn) -> dict[str, Any]:
 
 
 def wanted(row: dict[str, Any]) -> dict[str, Any]:
-    """The row as `read` gives it."""
+    """The row as `read` returns it."""
     videos = [
         {("tags" if name == "tag" else name): value for name, value in video.items()}
         for video in row["video"] or ()

@@ -132,7 +132,7 @@ def test_the_schema_starts_nothing(rows: Rows) -> None:
     before = threads()
     readers = [rows.reader() for _ in range(20)]
     assert [reader.schema for reader in readers] == [rows.schema] * 20
-    assert threads() <= before + 2  # pyarrow may have some of its own
+    assert threads() <= before + 2  # pyarrow may have its own
 
 
 def threads() -> int:

@@ -1,4 +1,4 @@
-"""Sets of different names live side by side in one folder, each with a state of its own."""
+"""Sets of different names share a folder, each with its own state."""
 
 from __future__ import annotations
 
@@ -166,7 +166,7 @@ def test_what_a_journal_of_another_name_lists_is_refused(tmp_path: Path, out: Pa
 
 
 def as_of_0_1(out: Path, name: str) -> None:
-    """Puts the state of a set where urlset 0.1 put it, and says in it what 0.1 said."""
+    """Creates the state of a set as urlset 0.1 wrote it."""
     state = state_of(out, name)
     manifest = json.loads((state / "manifest.json").read_text())
     del manifest["name"]
@@ -229,7 +229,7 @@ def test_a_killed_publication_of_0_1_is_completed(tmp_path: Path, out: Path) -> 
 
 
 def test_a_split_of_0_1_with_one_value(tmp_path: Path, out: Path) -> None:
-    """Its files do not tell the name for sure: whichever it was finds them."""
+    """Its files do not determine the name: each possible name finds them."""
     (tmp_path / "c.csv").write_text(f"url,kind\n{SITE}/1,x\n")
     split = ("--name", "shop", "--split-by", "kind", "--split-index", "each")
     assert build(tmp_path / "c.csv", out, *split).status == 0

@@ -1,4 +1,4 @@
-"""verify, read and diff end at a signal, whatever they wait for, and leave nothing behind."""
+"""verify, read and diff end after a signal during any wait, and leave no files."""
 
 from __future__ import annotations
 

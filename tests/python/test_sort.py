@@ -1,4 +1,4 @@
-"""``sort``: rows in the order of loc, whatever is more than fits into memory goes to the disk."""
+"""``sort``: rows in the order of loc; rows that do not fit into memory go to the disk."""
 
 from __future__ import annotations
 
@@ -214,7 +214,7 @@ def test_everywhere_an_option(tmp_path: Path) -> None:
     assert not list((tmp_path / "dry").glob("*.xml*"))
 
 
-#: a build whose sort goes to the disk with every batch
+#: a build whose sort spills every batch to the disk
 DRIVER = """
 import sys
 from urlset.options import Options
@@ -256,7 +256,7 @@ def test_stopped_while_it_sorts(tmp_path: Path, out: Path) -> None:
     for wait in (0.0, 0.02, 0.05, 0.1):
         process = subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE)
         assert process.stdin is not None and process.stderr is not None
-        process.stdin.write(rows)  # and it goes on: there is time to stop it
+        process.stdin.write(rows)  # and it continues: there is time to stop it
         process.stdin.flush()
         while process.poll() is None and not sorts(process):
             time.sleep(0.001)
@@ -274,7 +274,7 @@ def test_stopped_while_it_sorts(tmp_path: Path, out: Path) -> None:
 
 
 def test_a_disk_that_is_full(tmp_path: Path, out: Path) -> None:
-    """A file may grow to less than what is to be sorted: one line says so, nothing is left."""
+    """The limit of a file is smaller than the data to sort: one line has it, no file is left."""
     source = large(tmp_path)
 
     def limit() -> None:

@@ -1,4 +1,4 @@
-"""The same rows from every source give the same bytes."""
+"""The same rows from every source result in the same bytes."""
 
 from __future__ import annotations
 

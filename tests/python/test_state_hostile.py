@@ -1,4 +1,4 @@
-"""The state folder may hold anything: links, pipes, damaged and hostile files."""
+"""The state folder may contain anything: links, pipes, damaged and hostile files."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_a_journal_that_moves_through_a_link(
 
 @pytest.mark.parametrize("path", ["index.html", "robots.txt", ".urlset/lock", "data.csv"])
 def test_files_that_no_build_makes_stay(tmp_path: Path, out: Path, path: str) -> None:
-    """Whatever a manifest or a journal says of them."""
+    """With any content of a manifest or a journal."""
     assert build(catalog(tmp_path, 250), out).status == 0
     (out / path).write_text("mine")
     tamper(out, {"retired": [path]})
@@ -457,7 +457,7 @@ def announced(out: Path, urls: Path) -> Ended:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_damaged_announce_journals(tmp_path: Path, out: Path, seed: int) -> None:
-    """Whatever an SQLite file holds, it is ``journal.damaged``, or of no importance."""
+    """Any content of an SQLite file is ``journal.damaged`` or harmless."""
     from urlset.announce.journal import Journal
 
     rng = random.Random(seed)

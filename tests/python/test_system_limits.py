@@ -40,7 +40,7 @@ def limited(
 def is_one_line(result: subprocess.CompletedProcess[str], status: int) -> None:
     assert result.returncode == status, result.stderr
     lines = result.stderr.splitlines()
-    # what the memory allocator of pyarrow says is not ours
+    # the messages of the memory allocator of pyarrow are not those of urlset
     lines = [line for line in lines if not line.startswith("<jemalloc>")]
     assert len(lines) == 1, result.stderr
     assert lines[0].startswith("urlset: error: ")

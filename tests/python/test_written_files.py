@@ -1,4 +1,4 @@
-"""Files that the user names: checked before anything is read, whole or untouched, told truly."""
+"""Files that the user names: checked before any input is read, written completely or not."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def refused(ended: Ended, option: str, out: Path) -> None:
 
 @pytest.mark.parametrize("option", ["--json", "--changes", "--rejects"])
 def test_targets_that_cannot_be_written(tmp_path: Path, out: Path, option: str) -> None:
-    """The input is a pipe that nobody fills: it is not waited for."""
+    """The input is a pipe without a writer: the command does not wait for it."""
     os.mkfifo(tmp_path / "never.csv")
     (tmp_path / "folder.csv").mkdir()
     (tmp_path / "file").write_text("x")
@@ -114,7 +114,7 @@ def test_targets_stay_as_they_are_until_the_end(tmp_path: Path, out: Path, optio
     (tmp_path / "c.csv").write_text('url\n"open\n')
     ended = build(tmp_path / "c.csv", out, option, target)
     assert ended.status == 3
-    if option != "--json":  # which tells of failures, too
+    if option != "--json":  # which also reports failures
         assert (target.stat().st_mtime_ns, target.stat().st_ino) == (
             before.st_mtime_ns, before.st_ino,
         )  # fmt: skip
@@ -219,7 +219,7 @@ main(sys.argv[2:])
 
 @pytest.mark.parametrize("layout", ["packed", "stable"])
 def test_a_full_disk_is_told_truly_at_every_step(tmp_path: Path, out: Path, layout: str) -> None:
-    """From one call on all fail; what the message says of the live set is compared with it."""
+    """From one call on all fail; the message agrees with the state of the live set."""
     large, small = catalog(tmp_path / "a.csv", 700), tmp_path / "b.csv"
     rows = "".join(f"{SITE}/new/{n}\n" for n in range(300))
     small.write_text(f"url\n{rows}")

@@ -55,7 +55,7 @@ class Runner:
         self._lock = threading.Lock()
 
     def run(self, kind: str, seed: str, attack: Callable[[Case], None]) -> None:
-        """Runs one case; whatever it raises is a failure, also a defect of the case itself."""
+        """Runs one case; any exception is a failure, also a defect of the case itself."""
         folder = Path(tempfile.mkdtemp(prefix=f"{kind}-", dir=self.scratch))
         why = ""
         skipped = False

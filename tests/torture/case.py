@@ -103,7 +103,7 @@ class Case:
         input: Path | None = None,
         file_bytes: int | None = None,
     ) -> Iterator[subprocess.Popen[bytes]]:
-        """Starts urlset in a session of its own, and ends it and its children at the end."""
+        """Starts urlset in a separate session, and ends it and its children at the end."""
         self._started += 1
         with (
             self._path("out").open("wb") as out,
@@ -123,7 +123,7 @@ class Case:
         try:
             yield process
         finally:
-            # its session is ours alone, so nobody else's process is in the group
+            # the session was created here, so the group contains no other process
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()

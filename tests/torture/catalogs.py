@@ -17,7 +17,7 @@ from .case import SITE
 from .sitemaps import Entry
 
 FORMATS = ("csv", "csv.gz", "jsonl", "parquet", "arrow")
-#: what the path of a URL may hold unescaped (RFC 3986)
+#: characters that a path may contain unescaped (RFC 3986)
 SAFE = "/-._~!$&'()*+,;=:@"
 PATHS = ("p", "shoes", "a&b", "it's", "a-b", "grün", "鞋", "a b", "x,y", "~t", "q;r=s", "a(b)")
 BAD_LOCS = (

@@ -31,7 +31,7 @@ class Night:
         ]  # fmt: skip
 
     def check(self, what: str) -> None:
-        """What is live is whole: the former set or the next one; with packed names a mixture of
+        """The live set is complete: the previous set or the next one; packed names mix
         both until the next build, which completes it."""
         urls = live_urls(self.out)
         if self.layout == "stable" or not (self.out / ".urlset/publish.json").exists():
