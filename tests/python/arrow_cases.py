@@ -138,7 +138,7 @@ def mutate(dice: random.Random, path: Path) -> None:
 
 
 def foreign(path: Path, out: Path) -> str | None:
-    """Text that came out and is not in the file."""
+    """Text in the output that is not in the file."""
     inside = path.read_bytes()
     for shard in out.glob("*.xml"):
         for loc in re.findall(rb"<(?:image:)?loc>(.*?)</", shard.read_bytes()):

@@ -28,7 +28,7 @@ def build(out: Path, source: object, schema: Callable[[Path], None], **options: 
 
 
 def notes(report: us.Report) -> dict[str, int]:
-    """How often what is worth a word happened, by code."""
+    """The number of warnings, by code."""
     return {warning.code: warning.count for warning in report.warnings}
 
 

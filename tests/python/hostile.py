@@ -23,13 +23,13 @@ INDEX = f'<sitemapindex xmlns="{NS}">'
 LINK = '<xhtml:link rel="alternate" hreflang="{}" href="https://www.shop.example/a"/>'
 #: 1,000 different codes of languages, of which all are legal
 LANGS = [f"{a}{b}-{c}{d}" for a in "abcdefgh" for b in "abcde" for c in "ABCDE" for d in "ABCDE"]
-#: 400 kB: tags, texts and namespaces of this length are taken
+#: 400 kB: tags, texts and namespaces of this length are accepted
 LONG = 400_000
 
 
 @dataclass(frozen=True)
 class Flood:
-    """``block`` as often as the size asks for, after ``head``."""
+    """``head``, then ``block`` repeated up to the size."""
 
     head: str
     block: str
@@ -41,7 +41,7 @@ class Flood:
     def write(self, path: Path, size: int) -> None:
         """A gzip file that inflates to about ``size`` bytes."""
         block = self.block.encode(errors="surrogateescape")
-        if self.members:  # as many as the same file of a usual bomb would have bytes for
+        if self.members:  # as many as a usual bomb of the same size has
             one = packed(block)
             path.write_bytes(packed(self.head.encode()) + one * (size // 1000 // len(one)))
             return
@@ -129,7 +129,7 @@ FLOODS = {
     "DOCTYPEs": Flood("", "<!DOCTYPE a>"),
     "undefined entities": Flood(HEAD + "<url><loc>", "&x;"),
     "undefined entities in entries": Flood(HEAD, "<url><loc>&x;&y;</loc></url>"),
-    "numbers of no character": Flood(HEAD, "<url><loc>&#0;</loc></url>"),
+    "numbers without a character": Flood(HEAD, "<url><loc>&#0;</loc></url>"),
     "nesting": Flood(HEAD, "<a>"),
     # well-formed, and no sitemap
     "white space": Flood(HEAD, " ", "</urlset>"),

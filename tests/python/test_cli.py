@@ -1,4 +1,4 @@
-"""A person's view: signals, statuses, one line an error, JSON, progress, the three twins."""
+"""The command line: signals, statuses, one line per error, JSON, progress, three interfaces."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def catalog(tmp_path: Path) -> Path:
 
 
 def stop(args: list[object], number: int, *, send: bytes = b""):
-    """Starts a build whose stdin delivers no more, and sends it a signal when it waits."""
+    """Starts a build whose stdin delivers nothing more, and sends it a signal when it waits."""
     process = subprocess.Popen(
         [sys.executable, "-m", "urlset", *map(str, args)],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
@@ -354,7 +354,7 @@ def test_unknown_keywords_of_python(catalog: Path, out: Path) -> None:
 
 
 def test_the_exports_are_what_is_promised() -> None:
-    # most are imported when they are asked for
+    # most are imported on first use
     exports = {name: getattr(package, name) for name in package.__all__}
     assert not any(inspect.ismodule(value) for value in exports.values())
     public = {
@@ -435,7 +435,7 @@ def test_an_interrupt_without_output(catalog: Path, out: Path) -> None:
 
 @pytest.mark.parametrize("options", [["--version"], ["build", "--help"], ["read", "--help"]])
 def test_an_output_that_takes_nothing(options: list[str]) -> None:
-    """A full disk behind standard output is no defect of urlset, and no traceback."""
+    """A full disk behind standard output is an error message, not a traceback."""
     with Path("/dev/full").open("wb") as full:
         ended = subprocess.run(
             [sys.executable, "-m", "urlset", *options],

@@ -108,9 +108,9 @@ def test_manifests_spare_the_reading(tmp_path: Path) -> None:
         (root / ".urlset" / "manifest.json").write_text(manifest_text(shards=shards))
     changes = urlset.diff(*roots)
     third = [dict(sorted(site.items())[2::3]) for site in (old, new)]
-    assert rows_of(changes) == model(*third)  # the manifest is believed for the other two
+    assert rows_of(changes) == model(*third)  # the manifest determines the other two
     assert changes.counts.equal_files == 2
-    # a file that is not the one of the manifest any more is read after all
+    # a file that differs from its manifest is read
     path = roots[1] / "s0.xml.gz"
     path.write_bytes(gzip.compress(gzip.decompress(path.read_bytes()), 9))
     assert urlset.diff(*roots).read_all().num_rows >= len(model(*third))
@@ -183,7 +183,7 @@ def test_a_url_that_is_listed_twice_counts_once(
         rows.append("<url><loc>https://a.example/both</loc></url>")
         files = ["".join(rows)] if together else rows
         for n, text in enumerate(files):
-            # a comment, so that no two files are equal and left out
+            # a comment, so that no two files are equal and skipped
             data = f'<urlset xmlns="{NS}"><!-- {name} {n} -->{text}</urlset>'
             (root / f"{n}.xml").write_text(data)
     changes = urlset.diff(tmp_path / "old", tmp_path / "new")

@@ -43,7 +43,7 @@ def commands(catalog: Path, out: Path) -> list[list[str]]:
 
 
 def ended(args: list[str], number: signal.Signals, after: float) -> tuple[int, str]:
-    """The status, and all that was printed, of a command that a signal reaches so late."""
+    """The status, and all that was printed, of a command that receives a signal after a delay."""
     process = subprocess.Popen(
         [sys.executable, "-c", COMMAND, *args], stdout=subprocess.PIPE, stderr=subprocess.STDOUT
     )

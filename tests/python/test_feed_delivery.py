@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from conftest import SITE, Ended, read_set, urlset
 
-#: kills a build at, before or after, the N-th call of those by which a publication changes files
+#: kills a build at, before or after the N-th call with which a publication changes files
 DRIVER = """
 import os, signal, sys
 
@@ -65,7 +65,7 @@ def rows(path: Path) -> list[tuple[str, str]]:
 
 
 def applied(known: set[str], feeds: list[Path]) -> set[str]:
-    """What a reader of these feeds, in this order, believes to be live."""
+    """The live set according to these feeds, in this order."""
     known = set(known)
     for feed in feeds:
         for change, loc in rows(feed):
@@ -98,7 +98,7 @@ def killed_everywhere(tmp_path: Path, step: int, moment: str) -> int:
             assert kills
             return kills
         assert done.returncode == -signal.SIGKILL, done.stderr
-        # a reader who takes a feed away at once, as announce does
+        # a reader that takes a feed away at once, as announce does
         taken = []
         if target.exists():
             taken.append(target.rename(target.with_name("taken.csv")))
@@ -142,7 +142,7 @@ def limited(args: list[str], size: int) -> Ended:
 
 @pytest.fixture
 def full(tmp_path: Path) -> Path:
-    """A folder with no room left."""
+    """A folder without space."""
     folder = tmp_path / "full"
     folder.mkdir()
     mounted = subprocess.run(
@@ -202,7 +202,7 @@ def test_a_feed_beyond_the_limit_of_a_file(tmp_path: Path, out: Path) -> None:
 
 
 def test_feeds_take_the_place_of_no_file(tmp_path: Path, out: Path) -> None:
-    """A journal's own paths are not followed: not to another folder, not over what is there."""
+    """Paths in a journal are not trusted: no other folder, no replacement of an existing file."""
     source, target = tmp_path / "c.csv", tmp_path / "feeds/changes.csv"
     catalog(source, range(60))
     assert build(source, out).status == 0
@@ -256,7 +256,7 @@ def test_a_feed_to_a_pipe(tmp_path: Path, out: Path) -> None:
 
 
 def test_a_pending_feed_of_0_1(tmp_path: Path, out: Path) -> None:
-    """Its journal does not say where the feed was to go."""
+    """Its journal does not contain the path of the feed."""
     source = tmp_path / "c.csv"
     catalog(source, range(60))
     assert build(source, out).status == 0

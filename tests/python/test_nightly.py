@@ -241,7 +241,7 @@ def test_a_feed_over_files_changed_by_hand(tmp_path: Path, out: Path, layout: st
 def test_common_ends_are_cut(tmp_path: Path) -> None:
     """What differs is left, and nothing that one side alone has is lost."""
     from urlset import _core
-    from urlset.build.trim import SitemapFile, trimmed
+    from urlset.build.differences import SitemapFile, write_differences
 
     files = [[tmp_path / f"{side}.xml{gz}" for side in ("old", "new")] for gz in ("", ".gz")]
     cuts = [tmp_path / f"{side}-cut.xml" for side in ("old", "new")]
@@ -286,7 +286,7 @@ def test_common_ends_are_cut(tmp_path: Path) -> None:
     paths[0].write_bytes(b"damaged")
     paths[1].write_bytes(gzip.compress(texts[1]))
     sides = [[SitemapFile(path, path.name, "0")] for path in paths]
-    assert trimmed(*sides, tmp_path) == tuple(sides)
+    assert write_differences(*sides, tmp_path) == tuple(sides)
 
 
 def test_a_dry_run_writes_no_feed(tmp_path: Path, out: Path) -> None:

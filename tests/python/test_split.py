@@ -229,7 +229,7 @@ reader = pa.RecordBatchReader.from_batches(schema, batches())
 options = {"split_by": "cat", "layout": sys.argv[3]}
 report = urlset.build(reader, site=sys.argv[1], out=sys.argv[2], **options)
 assert (report.urls, len(report.shards)) == (1_500_000, 10_000)
-# of this process alone; ru_maxrss survives exec and would be that of pytest
+# of this process only; ru_maxrss survives exec and would be that of pytest
 print(most, re.search(r"VmHWM:\\s*(\\d+) kB", open("/proc/self/status").read())[1])
 """
 
