@@ -17,7 +17,7 @@ ROOT = Path(urlset.__file__).parent
 #: layers from the bottom to the top; a module belongs to the first pattern that fits, and imports
 #: only its own layer and those that it names
 BASE = (
-    "errors", "wording", "_core", "signals", "threads", "outfile", "hosts", "rows",
+    "errors", "wording", "_core", "signals", "threads", "pool", "outfile", "hosts", "rows",
 )  # fmt: skip
 LAYERS: dict[str, tuple[str, ...]] = {
     # what everything else uses
@@ -26,6 +26,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "signals": (),
     "_core": (),
     "threads": ("errors",),
+    "pool": ("threads", "errors"),
     "outfile": ("errors",),
     "hosts": ("errors", "_core"),
     "rows": ("errors", "outfile", "_core"),

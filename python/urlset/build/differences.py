@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from .. import _core
-from ..threads import Pool
+from ..pool import Pool
 
 #: pairs that are compared at once; each takes the memory of two documents
 MAX_THREADS = 8

@@ -6,8 +6,8 @@ import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from uuid import uuid4
 
+from ..outfile import random_id
 from .completion import Completion
 from .directory import Directory, folder_of
 from .manifest import is_sitemap
@@ -52,7 +52,7 @@ class FolderDestination:
         Raises:
             PublishError: ``job.closed``; ``output.unwritable``.
         """
-        attempt = f"part-{uuid4().hex}"
+        attempt = f"part-{random_id()}"
         with Completion().writing(self._state), contextlib.ExitStack() as opened:
             files = self._open_staging(name, job, opened)
             folder = opened.enter_context(files.sub(attempt, make=True))

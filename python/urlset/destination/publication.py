@@ -247,7 +247,7 @@ class FolderPublication:
             for path, text in files.items():
                 self._stage(path, text)
             return
-        from ..threads import Pool  # concurrent.futures takes milliseconds at start-up
+        from ..pool import Pool  # concurrent.futures takes milliseconds at start-up
 
         with Pool(STAGING_THREADS) as threads:
             for _ in threads.map(self._stage, files, files.values()):
