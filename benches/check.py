@@ -1,4 +1,4 @@
-"""Did a contestant do the whole job? Its shards are read back and compared with the catalog."""
+"""Checks that a contestant wrote all rows: reads its shards and compares them with the catalog."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Expected:
 
 
 def expected(catalog: Path) -> Expected:
-    """Read from a CSV catalog with Python's csv; remembered in a file beside it."""
+    """Read from a CSV catalog with Python's csv; cached in a file beside it."""
     memory = catalog.with_suffix(".expected.json")
     if memory.exists() and memory.stat().st_mtime >= catalog.stat().st_mtime:
         return Expected(**json.loads(memory.read_text()))
@@ -55,7 +55,7 @@ def shards(folder: Path) -> list[Path]:
 
 
 def check(folder: Path, want: Expected) -> int:
-    """Returns the bytes of the shards as written; BenchError names what is missing.
+    """Returns the bytes of the shards as written; BenchError lists what is missing.
 
     All rows must be there in the order of the catalog, each with loc, lastmod and priority, in
     well-formed files of at most 50,000 URLs.
@@ -119,6 +119,6 @@ def count_urls(path: Path) -> int:
 
 
 def distinct_urls(catalog: Path) -> int:
-    """How many different URLs a CSV catalog has; keeps about 100 bytes of each in memory."""
+    """The number of different URLs of a CSV catalog; uses about 100 bytes of memory per URL."""
     with catalog.open(newline="", encoding="utf-8") as file:
         return len({hash(row["url"]) for row in csv.DictReader(file)})

@@ -1,4 +1,4 @@
-"""What the benches share: the work folder, catalogs, measured commands, the machine's description.
+"""Shared by the benches: the work folder, catalogs, measured commands, the machine's description.
 
 Nothing here imports numpy or pyarrow: catalogs are made by a process of their own.
 """
@@ -34,7 +34,7 @@ atexit.register(shutil.rmtree, SCRATCH, ignore_errors=True)
 
 
 class BenchError(Exception):
-    """What could not be measured, in one line."""
+    """The reason why something could not be measured, in one line."""
 
 
 @dataclass(frozen=True)
@@ -143,7 +143,7 @@ def build(source: Path, out: Path, *options: str, command: str | None = None) ->
 
 
 def command_line(script: str, options: Sequence[str]) -> str:
-    """What to type to repeat a bench; held in its JSON, without the name of that file."""
+    """The command that repeats a bench; in its JSON, without the name of that file."""
     kept = list(options)
     if "--json" in kept:
         at = kept.index("--json")
@@ -152,7 +152,7 @@ def command_line(script: str, options: Sequence[str]) -> str:
 
 
 def cores() -> int:
-    """How many cores this process may use."""
+    """The number of cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -191,7 +191,7 @@ def tool_version(*command: str) -> str:
 def write_json(
     path: Path | None, bench: str, options: Sequence[str] | None, told: dict[str, Any]
 ) -> dict[str, Any]:
-    """Adds the machine and the command that repeats it to what a bench measured; returns it all.
+    """Adds the machine and the command that repeats it to the results of a bench; returns all.
 
     `options` are those of the command line, of this process without them. It is written to `path`
     where there is one.

@@ -1,4 +1,4 @@
-"""Who is measured: urlset, the peers, and the limits that nothing which writes gzip can pass."""
+"""The contestants: urlset, the peers, and limits that no program with gzip output can exceed."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Contestant:
     #: (input, output folder) -> command line; raises BenchError where the tool is missing
     command: Command
     version: Callable[[], str]
-    #: the slow ones get every n-th part of the rows, and their rate is scaled
+    #: slow contestants receive 1/n of the rows, and their rate is scaled
     part: int = 1
     cwd: Path = BENCHES
 
@@ -153,7 +153,7 @@ def _limits() -> list[Contestant]:
         def command(source: Path, out: Path) -> list[str]:
             if shutil.which(tool) is None:
                 raise BenchError(f"{tool} is not installed ({_DEBIAN} {package})")
-            # enough shares that no process is left waiting, few enough that starting costs nothing
+            # enough shares that no process waits, few enough that starting them is cheap
             count = len(list(source.iterdir()))
             share = max(1, -(-count // (4 * common.cores())))
             files = f"find {shlex.quote(str(out))} -name '*.xml' -print0"

@@ -119,7 +119,7 @@ def share_unchanged(report: dict[str, Any]) -> float:
 
 
 def table(measured: list[dict[str, Any]]) -> str:
-    """A line a count of edits, a column a layout."""
+    """One line per number of edits, one column per layout."""
     heads = [f"{one['layout']} ({one['shards']:,} shards)" for one in measured]
     lines = ["| edits | " + " | ".join(heads) + " |", "|---|" + "--:|" * len(heads)]
     for label in measured[0]["unchanged"]:

@@ -1,4 +1,4 @@
-"""The share of a build that publication takes: journal, fsyncs and renames of 1,000 shards.
+"""The share of the publication in a build: journal, fsyncs and renames of 1,000 shards.
 
     python benches/publish.py --rows 10M --shards 1000 --json benches/results/publish.json
 

@@ -32,12 +32,12 @@ import report
 from catalog import at_least_one, row_count
 from common import SCRATCH, BenchError, Cost
 
-SLOW = 4  # the part of the shards that peers get
+SLOW = 4  # peers read 1/SLOW of the shards
 
 
 @dataclasses.dataclass
 class Reader:
-    """Who reads, how it is called, and how many URLs its output shows that it has read."""
+    """A reader, its command line, and the number of URLs that it has read, by its output."""
 
     key: str
     label: str
@@ -145,7 +145,7 @@ def parquet_rows(path: Path) -> int:
 
 
 def rounds(readers: list[Reader], inputs: list[Path], repeat: int) -> None:
-    """Everybody in turn: one round that is checked, then `repeat` rounds that are timed."""
+    """Runs all in turn: one round that is checked, then `repeat` rounds that are timed."""
     for number in range(repeat + 1):
         for reader in readers:
             if reader.failed:

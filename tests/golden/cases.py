@@ -36,7 +36,7 @@ class Case:
     former: Rows | None = None
 
 
-#: loc values: sound ones, what must be encoded, and what is rejected or noted
+#: loc values: valid ones, some to encode, some to reject or warn about
 LOCS = [
     "/plain",
     f"{SITE}/a",

@@ -1,4 +1,4 @@
-"""Runs the cases and writes down what must stay: bytes, numbers, keys and codes.
+"""Runs the cases and records what must not change: bytes, numbers, keys and codes.
 
 ``python tests/golden/record.py`` replaces the recorded file; do so only where a change of the
 results is intended, and look at the difference.
@@ -45,7 +45,7 @@ def digest(data: bytes) -> str:
 
 
 def steady(value: Any, folder: str) -> Any:
-    """``value`` without what is volatile; the folder of the case is named ``DIR``."""
+    """``value`` without volatile parts; ``DIR`` replaces the folder of the case."""
     if isinstance(value, dict):
         return {key: steady(v, folder) for key, v in value.items() if key not in VOLATILE}
     if isinstance(value, list):

@@ -29,9 +29,9 @@ class Night:
     before: list[str]
     source: Path
     after: list[str]
-    #: what the next build stages, by its names
+    #: the files that the next build stages
     staged: list[str]
-    #: what it removes
+    #: the files that it removes
     stale: list[str]
 
     def command(self, out: Path) -> list[str]:
@@ -89,7 +89,7 @@ def injected(
 ) -> subprocess.CompletedProcess[str]:
     """The next build, in which every such call on a path below the output fails."""
     log = out.parent / "strace.log"
-    # calls with the descriptor of a folder name the last part only; small files are written
+    # calls with the descriptor of a folder contain the last part only; small files are written
     # beside their name and renamed
     names = [str(out / path)]
     if path != ".":

@@ -86,7 +86,7 @@ def test_packed_files_of_several_parts_and_cut_ones(
 
 
 def test_an_xz_file_cannot_ask_for_any_memory(tmp_path: Path, out: Path) -> None:
-    """A window of 3 GiB, which the file asks for and does not need."""
+    """A window of 3 GiB, which the file declares and does not need."""
     packed = lzma.compress(CSV.encode(), filters=[{"id": lzma.FILTER_LZMA2, "preset": 0}])
     # the header of the block is at offset 12; it contains the window and ends with a CRC
     size = (packed[12] + 1) * 4
@@ -158,7 +158,7 @@ def test_a_list_is_told_from_a_table(tmp_path: Path, out: Path) -> None:
     # relative URLs are a list only with the option
     path.write_text("/p/1\n/p/2\n")
     assert locs(path, out, format="lines") == [f"{SITE}/p/1", f"{SITE}/p/2"]
-    # and a list by another name that is a table's
+    # and a list whose name is that of a table
     (tmp_path / "x.csv").write_text(LIST)
     with pytest.raises(ConfigError, match="--format lines"):
         package.build(tmp_path / "x.csv", site=SITE, out=out)
@@ -311,7 +311,7 @@ def test_parquet_on_standard_input(tmp_path: Path, out: Path) -> None:
     "first", ["sep=;\n", "sep=;\r\n", "SEP=;\r", '"sep=;"\n', "\ufeffsep=;\r\n", "sep=|\n"]
 )
 def test_the_delimiter_that_excel_is_told(tmp_path: Path, out: Path, first: str) -> None:
-    """A header with more commas than delimiters would be taken for one of commas."""
+    """A header with more commas than delimiters looks like one with commas as delimiters."""
     d = "|" if "|" in first else ";"
     path = tmp_path / "x.csv"
     text = f"{first}url{d}a,b,c\n{SITE}/1{d}1\n{SITE}/2{d}2\n"
@@ -474,7 +474,7 @@ def test_a_text_in_a_folder_that_is_data(
 
 
 def test_folders_without_endings_of_data(tmp_path: Path, out: Path) -> None:
-    """What Hadoop and Spark write."""
+    """The files that Hadoop and Spark write."""
     for number, (name, write) in enumerate(
         [
             ("part-0000", lambda path: path.write_text(CSV)),
@@ -500,7 +500,7 @@ def test_partitions_beside_other_files(tmp_path: Path, out: Path) -> None:
     pq.write_table(pa.table({"url": URLS}), folder / "a.parquet")
     (folder / "README.md").write_text("x")
     assert locs(tmp_path / "in", out, where=["country=de"]) == URLS
-    # what is above the folder names no column
+    # folders above the input folder contain no columns
     (tmp_path / "url=x").mkdir()
     (tmp_path / "in").rename(tmp_path / "url=x" / "in")
     assert locs(tmp_path / "url=x" / "in", out, where=["country=de"]) == URLS
@@ -515,7 +515,7 @@ def test_batches_in_a_list_or_from_a_generator(out: Path) -> None:
     assert locs(iter(_batches()), out) == URLS
     assert locs((batch for batch in _batches()), out) == URLS
     assert locs((pa.Table.from_batches([batch]) for batch in _batches()), out) == URLS
-    # rows of one list count through
+    # the rows of one list are numbered continuously
     bad = [
         pa.record_batch({"url": [f"{SITE}/1", f"{SITE}/2"]}),
         pa.record_batch({"url": ["ftp://x"]}),
@@ -532,7 +532,7 @@ def test_batches_in_a_list_or_from_a_generator(out: Path) -> None:
 
 
 class Frame:
-    """None of what is known."""
+    """An object of an unknown type."""
 
 
 WRONG: list[tuple[Callable[[], object], str]] = [

@@ -1,4 +1,4 @@
-"""No two files of a job have one name: each shard is in an index, and each row in a shard."""
+"""All files of a job have different names: each shard is in an index, each row in a shard."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from conftest import SITE, Ended, read_index, read_shard, urlset
 
-#: of a set: the values that its rows have in the column it is split by, or none
+#: the values of the column that a set is split by, or none
 Job = dict[str, list[str] | None]
 
 
@@ -27,7 +27,7 @@ def run(folder: Path, job: Job, *, top: str = "", per_set: str = "") -> Ended:
 
 
 def check(folder: Path, job: Job, ended: Ended) -> None:
-    """Every row is found once from the indexes of the report, and each file is in one index."""
+    """Every row occurs once in the files of the indexes, and each file is in one index."""
     assert (ended.status, ended.err) == (0, ""), ended
     out = folder / "out"
     report = json.loads(ended.out)

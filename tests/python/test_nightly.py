@@ -1,4 +1,4 @@
-"""The nightly rebuild: only what changed is written, and the change feed is exact."""
+"""The nightly rebuild: only changed files are written, and the change feed is exact."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ def test_index_lastmod_changed(tmp_path: Path, out: Path) -> None:
     assert all(entry["lastmod"] > "2026" for entry in first)
     import time
 
-    time.sleep(1.1)  # the times have seconds
+    time.sleep(1.1)  # the resolution of the times is one second
     rows[15] = ("other", "2020-01-01")
     write_catalog(catalog, rows)
     assert urlset(*args).status == 0
@@ -239,7 +239,7 @@ def test_a_feed_over_files_changed_by_hand(tmp_path: Path, out: Path, layout: st
 
 
 def test_common_ends_are_cut(tmp_path: Path) -> None:
-    """What differs is left, and nothing that one side alone has is lost."""
+    """The differing parts remain, and no entry of only one side is lost."""
     from urlset import _core
     from urlset.build.differences import SitemapFile, write_differences
 
@@ -349,7 +349,7 @@ def test_wrong_types_in_a_manifest(tmp_path: Path, out: Path, key: str, value: o
 @pytest.mark.parametrize("layout", ["packed", "stable"])
 @pytest.mark.parametrize("name", ["shard", "index"])
 def test_a_folder_in_the_place_of_a_file(tmp_path: Path, out: Path, layout: str, name: str) -> None:
-    """It is named before anything is replaced."""
+    """The error precedes any replacement."""
     catalog = tmp_path / "c.csv"
     args = ("build", catalog, "--site", SITE, "--out", out, "--max-urls", 10, "--layout", layout)
     write_catalog(catalog, [(f"p{n}", "") for n in range(30)])
@@ -370,7 +370,7 @@ def test_a_folder_in_the_place_of_a_file(tmp_path: Path, out: Path, layout: str,
 
 
 def test_layouts_and_limits_change_places(tmp_path: Path, out: Path) -> None:
-    """Each change of the configuration leaves the files of the new one alone, with a note."""
+    """After each change of the configuration only its files remain, with a note."""
     catalog = tmp_path / "c.csv"
     write_catalog(catalog, [(f"p{n}", "") for n in range(300)])
     args = ("build", catalog, "--site", SITE, "--out", out, "--max-urls")
@@ -389,7 +389,7 @@ def test_layouts_and_limits_change_places(tmp_path: Path, out: Path) -> None:
 
 
 def test_a_clock_that_goes_back(tmp_path: Path, out: Path) -> None:
-    """Times in the future, as a wrong clock leaves them, only cost a rewrite."""
+    """Times in the future, as of a wrong clock, only cause a rewrite."""
     catalog = tmp_path / "c.csv"
     args = ("build", catalog, "--site", SITE, "--out", out, "--max-urls", 10)
     write_catalog(catalog, [(f"p{n}", "") for n in range(30)])

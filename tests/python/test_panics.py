@@ -1,4 +1,4 @@
-"""A panic inside the extension as a user sees it: one line, exit 3, and what was live still is.
+"""A panic inside the extension as a user sees it: one line, exit 3, and the live set is unchanged.
 
 The tests of all threads are tests/rust/panics.rs; here the extension is built with the feature
 ``inject``, which takes a minute.

@@ -178,7 +178,7 @@ def test_files_whose_columns_differ(tmp_path: Path, out: Path) -> None:
 
 @pytest.mark.parametrize("group", [7_001, 131_072, 200_000, 1_000_000])
 def test_threads_decode_ahead(group: int, tmp_path: Path) -> None:
-    """Many cores decode one file at several places, and the rows keep their order."""
+    """Many cores decode one file at several positions, and the rows keep their order."""
     count = 600_000
     data = pa.table(
         {
@@ -224,7 +224,7 @@ def test_a_pipe_is_no_parquet_file(tmp_path: Path, out: Path) -> None:
 
 
 def damaged(seed: int, tmp_path: Path) -> str:
-    """Builds from a file with some of its bytes changed; returns what became of it."""
+    """Builds from a file with some of its bytes changed; returns the outcome."""
     dice = random.Random(seed)
     threads = dice.choice([2, 20])
     data = table().slice(0, 400)
@@ -258,7 +258,7 @@ def damaged(seed: int, tmp_path: Path) -> str:
 
 def _many(first: int, count: int, tmp_path: Path) -> None:
     codes = [damaged(seed, tmp_path) for seed in range(first, first + count)]
-    # each of these codes is documented; nothing else may come out, and no thread may end
+    # each of these codes is documented; no other outcome is allowed, and no thread may end
     assert set(codes) <= {
         "built", "input.damaged", "column.missing", "column.type",
     }, set(codes)  # fmt: skip

@@ -36,7 +36,7 @@ def build(source: Path, out: Path, *args: object) -> Ended:
 
 
 def whole(out: Path) -> int:
-    """How many entries the live set has; every file that an index names must be there and end."""
+    """The number of live entries; every file in an index must exist and be complete."""
     return len(read_set(out))
 
 
@@ -170,7 +170,7 @@ def test_a_full_disk_under_the_reject_file(tmp_path: Path, small_disk: Path) -> 
 
 
 def kill_at(command: list[str], delay: float) -> bool:
-    """Whether the build was still running when the kill came."""
+    """Whether the build was still running at the kill."""
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     time.sleep(delay)
     with contextlib.suppress(ProcessLookupError):
@@ -198,7 +198,7 @@ def killed_builds(tmp_path: Path, out: Path, times: int, seed: int) -> None:
             data = path.read_bytes()
             text = gzip.decompress(data) if path.suffix == ".gz" else data
             assert text.rstrip().endswith((b"</urlset>", b"</sitemapindex>")), path
-        assert whole(out) >= 0  # the live index names only files that exist
+        assert whole(out) >= 0  # the live index lists only files that exist
         if turn % 3 == 0:
             assert build(source, out).status == 0
             assert {e["loc"] for e in read_set(out)} == set(source.read_text().split()[1:])
@@ -220,7 +220,7 @@ def test_hundreds_of_kills(tmp_path: Path, out: Path) -> None:
 
 
 class Killed(BaseException):
-    """What a kill is to a test: nothing handles it."""
+    """Simulates a kill in a test: nothing handles it."""
 
 
 def _nothing(*_: object, **__: object) -> None:
@@ -228,7 +228,7 @@ def _nothing(*_: object, **__: object) -> None:
 
 
 def die_after(patch: pytest.MonkeyPatch, calls: int, death: type[BaseException]) -> None:
-    """Lets a build die at one of its renames or removals; a killed one cleans up nothing."""
+    """Ends a build at one of its renames or removals; a killed build cleans up nothing."""
     left = [calls]
 
     def dying(call):
@@ -398,7 +398,7 @@ def test_a_dry_run_publishes_nothing(tmp_path: Path, out: Path) -> None:
 def test_a_signal_between_two_renames_waits_for_the_last(
     tmp_path: Path, out: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Also where another thread of the process takes it."""
+    """Also if another thread of the process receives it."""
     idle = threading.Event()
     other = threading.Thread(target=idle.wait)
     other.start()

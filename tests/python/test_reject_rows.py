@@ -51,7 +51,7 @@ def build(folder: Path, *args: str) -> tuple[Ended, dict[str, object]]:
 
 
 def wanted(sets: Sets) -> list[tuple[str, int, str]]:
-    """File, row and value of each reject; what is no text is shown escaped."""
+    """File, row and value of each reject; bytes that are not text are escaped."""
     return [
         (f"in-{number}.csv", row, cell.replace("\r", "\\x0d"))
         for number, cells in enumerate(sets)

@@ -29,7 +29,7 @@ def rejects(out: Path) -> list[dict[str, str]]:
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("duplicates", ["keep", "drop"])
 def test_the_sum_of_fates(out: Path, seed: int, duplicates: str) -> None:
-    """Against a plain model of which row becomes what."""
+    """Against a plain model of the outcome of each row."""
     rng = random.Random(seed)
     path = out.parent / "c.csv"
     lines, written, seen = ["url,stock"], [], set()

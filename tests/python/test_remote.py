@@ -1,4 +1,4 @@
-"""Inputs by URI from real servers, good, bad and silent ones; and that a signal ends the wait."""
+"""Inputs by URI from real servers, correct, wrong and silent ones; a signal ends the wait."""
 
 from __future__ import annotations
 
@@ -117,14 +117,14 @@ def server() -> Iterator[str]:
 
 @pytest.fixture
 def silent() -> Iterator[str]:
-    """The address of a server that takes connections and never answers."""
+    """The address of a server that accepts connections and never answers."""
     with socket.create_server(("127.0.0.1", 0), backlog=16) as listening:
         yield f"127.0.0.1:{listening.getsockname()[1]}"
 
 
 @pytest.fixture
 def black_hole() -> Iterator[str]:
-    """The address of a server that takes no connection, and refuses none: its queue is full."""
+    """The address of a server that neither accepts nor refuses connections: its queue is full."""
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
         listening.listen(0)
@@ -233,7 +233,7 @@ def test_a_signal_while_a_remote_input_opens(
 
 
 def check_stopped(args: list[object], number: int, stdin: object = subprocess.DEVNULL) -> None:
-    """Starts a command that waits, sends a signal, and checks that it leaves at once."""
+    """Starts a command that waits, sends a signal, and checks that it ends at once."""
     child = subprocess.Popen(
         [sys.executable, "-m", "urlset", *map(str, args)],
         stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,

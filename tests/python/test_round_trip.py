@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from urlset.rows import write
 
-# what a build writes as it is given: one line of legal characters without white space around it
+# values that a build writes unchanged: one line of legal characters without white space around it
 word = st.text(
     st.characters(exclude_categories=["C", "Z"], include_characters=" "), min_size=1, max_size=12
 ).filter(lambda text: text == text.strip())

@@ -164,7 +164,7 @@ def test_standard_input(
 def test_the_files_hold_the_rows_in_their_order(
     inputs: dict[str, object], table: pa.Table, tmp_path: Path
 ) -> None:
-    """Python's gzip and expat read back what was given."""
+    """Python's gzip and expat read back the rows of the input."""
     out = tmp_path / "out"
     build(inputs["parquet, row groups of 1,000"], out)
     rows = [(entry["loc"], entry["lastmod"]) for entry in read_set(out)]

@@ -25,7 +25,7 @@ N = 5_000
 
 
 def rows() -> list[dict[str, object]]:
-    """Text, as a CSV file has it."""
+    """Text, as in a CSV file."""
     result: list[dict[str, object]] = []
     for i in range(N):
         result.append(

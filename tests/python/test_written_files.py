@@ -73,7 +73,7 @@ def test_targets_on_a_filesystem_that_is_read_only(
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
 @pytest.mark.parametrize("option", ["--json", "--changes", "--rejects"])
 def test_targets_without_permission(option: str) -> None:
-    with tempfile.TemporaryDirectory() as shared:  # pytest's own folders are closed to others
+    with tempfile.TemporaryDirectory() as shared:  # other users cannot read pytest's folders
         without_permission(Path(shared), option)
 
 
@@ -90,7 +90,7 @@ def without_permission(folder: Path, option: str) -> None:
     code = (
         "import gettext, locale, os, sys, urlset, urlset.cli.build; from urlset.cli import main;"
         "source, first = sys.argv[1:3]; target = first + '.csv';"
-        # all modules are loaded: those of this Python may be closed to others as well
+        # all modules are loaded: other users may not be able to read this Python
         f"urlset.build(source, site={SITE!r}, out=first, duplicates='drop', changes=target);"
         "os.setgid(65534); os.setuid(65534); main(sys.argv[3:])"
     )
@@ -188,7 +188,7 @@ def test_rows_to_an_address(tmp_path: Path, out: Path, command: str) -> None:
 
 
 def test_rows_to_a_device(tmp_path: Path, out: Path) -> None:
-    """It is written to, and not replaced."""
+    """The build writes to it and does not replace it."""
     assert build(catalog(tmp_path / "c.csv", 9), out).status == 0
     pipe = tmp_path / "pipe.csv"
     os.mkfifo(pipe)
@@ -261,7 +261,7 @@ def test_a_full_disk_is_told_truly_at_every_step(tmp_path: Path, out: Path, layo
 
 
 def test_the_umask_is_never_changed(tmp_path: Path, out: Path) -> None:
-    """Files that another thread makes meanwhile have the mode of the umask, all of them."""
+    """All files that another thread creates meanwhile have the mode of the umask."""
     assert build(catalog(tmp_path / "c.csv", 9), out).status == 0
     before = os.umask(0o027)
     stop = threading.Event()
@@ -298,7 +298,7 @@ def test_the_umask_is_never_changed(tmp_path: Path, out: Path) -> None:
 
 
 def test_nothing_of_the_process_is_changed() -> None:
-    """No module sets what all threads share."""
+    """No module changes state that all threads share."""
     forbidden = {"umask", "chdir", "fchdir", "putenv", "unsetenv", "setlocale", "setuid"}
     modules = list((ROOT / "python/urlset").rglob("*.py"))
     assert len(modules) > 40

@@ -1,4 +1,4 @@
-"""A live set and its next build, which something disturbs: what a crawler finds stays whole."""
+"""A live set and its interrupted next build: a crawler always finds a complete set."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .sitemaps import live_urls, read_set
 
 
 class Night:
-    """A set that is live, and a build that is to replace it."""
+    """A live set, and a build that will replace it."""
 
     def __init__(self, case: Case) -> None:
         rng = case.rng

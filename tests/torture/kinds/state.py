@@ -1,4 +1,4 @@
-"""Damaged manifests and journals: a clean end, and nothing outside of the output is touched."""
+"""Damaged manifests and journals: a clean end, and nothing outside of the output is changed."""
 
 from __future__ import annotations
 
