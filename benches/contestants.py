@@ -1,4 +1,4 @@
-"""Who is measured: urlset, the peers, and the limits that nothing which writes gzip can pass."""
+"""The contestants: urlset, the peers, and limits that no program with gzip output can exceed."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Contestant:
     #: (input, output folder) -> command line; raises BenchError where the tool is missing
     command: Command
     version: Callable[[], str]
-    #: the slow ones get every n-th part of the rows, and their rate is scaled
+    #: slow contestants receive 1/n of the rows, and their rate is scaled
     part: int = 1
     cwd: Path = BENCHES
 
@@ -167,7 +167,7 @@ def _limits() -> list[Contestant]:
         def command(source: Path, out: Path) -> list[str]:
             if shutil.which(tool) is None:
                 raise BenchError(f"{tool} is not installed ({_DEBIAN} {package})")
-            # enough shares that no process is left waiting, few enough that starting costs nothing
+            # enough shares that no process waits, few enough that starting them is cheap
             count = len(list(source.iterdir()))
             share = max(1, -(-count // (4 * common.cores())))
             files = f"find {shlex.quote(str(out))} -name '*.xml' -print0"
@@ -216,7 +216,7 @@ def _shell(line: str) -> list[str]:
 
 
 def pip_versions(*packages: str) -> Callable[[], str]:
-    """What says the versions of packages among the installed peers."""
+    """The versions of the installed peers."""
 
     def versions() -> str:
         code = "import sys, importlib.metadata as m; print(*[p + ' ' + m.version(p) for p in "

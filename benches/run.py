@@ -34,7 +34,7 @@ from contestants import Contestant
 
 @dataclasses.dataclass
 class Entry:
-    """A contestant with its input and what was measured of it."""
+    """A contestant with its input and its measurements."""
 
     who: Contestant
     rows: int
@@ -65,7 +65,7 @@ class Entry:
 
 
 def finished_shards(rows: int, seed: int) -> tuple[Path, str]:
-    """The plain shards that the limits work on, and who wrote them: urlset where there is one."""
+    """The plain shards that the limits work on, and their writer: urlset if there is one."""
     folder = common.fresh(SCRATCH / "shards")
     source = common.catalog(rows, "csv", seed)
     scratch = common.fresh(SCRATCH / "shards-made")
@@ -117,7 +117,7 @@ def run_once(entry: Entry, out: Path) -> Cost:
 
 
 def rounds(entries: list[Entry], repeat: int) -> None:
-    """Everybody in turn: one round that is checked, then `repeat` rounds that are timed.
+    """Runs all in turn: one round that is checked, then `repeat` rounds that are timed.
 
     The first round also loads programs and libraries and makes the machine hand out its memory,
     which later runs get for nothing. A contestant that fails once is out.
@@ -144,7 +144,7 @@ def rounds(entries: list[Entry], repeat: int) -> None:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """The command line; 1 where nothing could be measured."""
+    """The command line; 1 if nothing could be measured."""
     options = _options().parse_args(arguments)
     chosen = contestants.all_contestants()
     if options.only:

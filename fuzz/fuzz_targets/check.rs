@@ -1,4 +1,4 @@
-//! The short ways of the renderer's checks give what the whole of their rules gives.
+//! The fast paths of the renderer's checks agree with the complete rules.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,4 @@
-//! Any bytes: no panic, no endless loop, and the short cut gives what the XML parser gives.
+//! Any bytes: no panic, no endless loop, and the fast path agrees with the XML parser.
 #![no_main]
 
 use std::ops::ControlFlow;

@@ -1,8 +1,8 @@
-//! An Arrow C stream whose producer lies about everything but the memory that it owns: rows or an
+//! An Arrow C stream of a producer with wrong values for everything but its memory: rows or an
 //! error, and every cell of the rows can be read.
 //!
-//! Each buffer has `SIZE` bytes, whatever the array says of itself. That an array is not longer than
-//! its memory is what no consumer can check, so lengths are those that fit, or senseless ones.
+//! Each buffer has `SIZE` bytes, independent of the lengths in the array. No consumer can check that an
+//! array is not longer than its memory, so lengths either fit or are clearly invalid.
 #![no_main]
 
 #[path = "../shared/drain.rs"]
@@ -112,7 +112,7 @@ impl Producer {
         }
     }
 
-    /// A number that is as it should be, or senseless.
+    /// A valid or an invalid number.
     fn number(&mut self, right: i64) -> i64 {
         match self.byte() {
             255 => -1,
@@ -251,7 +251,7 @@ unsafe extern "C" fn get_schema(
     stream: *mut FFI_ArrowArrayStream,
     out: *mut FFI_ArrowSchema,
 ) -> c_int {
-    // SAFETY: the stream has a producer of ours.
+    // SAFETY: the producer of the stream is in this file.
     let producer = unsafe { &mut *(*stream).private_data().cast::<Producer>() };
     match FFI_ArrowSchema::try_from(&producer.schema) {
         Ok(schema) => {
@@ -270,7 +270,7 @@ unsafe extern "C" fn get_next(
     // SAFETY: as above.
     let producer = unsafe { &mut *(*stream).private_data().cast::<Producer>() };
     if producer.left == 0 {
-        return c_int::from(producer.byte() & 1); // an error that says nothing, or the end
+        return c_int::from(producer.byte() & 1); // an error without a message, or the end
     }
     producer.left -= 1;
     // SAFETY: as above; both are the same struct.

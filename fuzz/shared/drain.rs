@@ -1,4 +1,4 @@
-//! Reads every cell that a source gives.
+//! Reads every cell of a source.
 
 use std::hint::black_box;
 

@@ -108,16 +108,15 @@ NOTES = {
     " remove it by hand",
     "manifest.config": "set built from scratch: its options differ from those of the live build",
     "manifest.edited": "of the live sitemaps written again: changed or removed by hand",
-    "loc.over_1024": "over 1,024 characters, which Yandex refuses; shorten such a URL if Yandex"
-    " counts",
+    "loc.over_1024": "over 1,024 characters, which Yandex refuses; shorten such URLs for Yandex",
     "loc.outside_folder": "outside the folder of the sitemaps: valid only if robots.txt or"
     " Search Console lists the index; otherwise serve the files from a higher folder"
     " (--sitemap-url)",
-    "loc.fragment": "with a fragment (#...): crawlers ignore it; leave it out",
+    "loc.fragment": "with a fragment (#...): crawlers ignore it; remove it",
     "loc.entity": "with a character reference of XML or HTML such as &amp;: the source is escaped"
-    " twice, and crawlers would ask for &amp;; unescape it there (urlset escapes URLs itself)",
-    "loc.backslash": "with a backslash: written as a slash, as browsers and crawlers read"
-    " take it for; correct the source",
+    " twice, and crawlers would request &amp;; unescape it there (urlset escapes URLs itself)",
+    "loc.backslash": "with a backslash: written as a slash, as browsers and crawlers read it;"
+    " correct the source",
     "loc.placeholder": "with a placeholder that was not replaced, such as {{slug}}: the page does"
     " not exist; correct the source, or omit such rows (--where)",
     "loc.site_path": "beginning with /: joined to the host of --site, without its path (RFC 3986)",

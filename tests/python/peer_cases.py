@@ -1,4 +1,4 @@
-"""What the test suites of three other generators check, as facts: input, their result, ours.
+"""The checks of the test suites of three other generators: input, their result, that of urlset.
 
 The peers are those whose users are most likely to move to urlset. The sentences and the code are
 this project's own; only the facts (which input gives which result) come from the peers' suites.

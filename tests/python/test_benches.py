@@ -1,4 +1,4 @@
-"""The benches: catalogs come out as promised, and a contestant that did less is found out."""
+"""The benches: catalogs are as documented, and an incomplete contestant is detected."""
 
 from __future__ import annotations
 
@@ -164,7 +164,7 @@ def test_the_check_passes_a_whole_job_and_finds_a_lesser_one(
     out = stdlib(ten_thousand, tmp_path / "out")
     (shard,) = check.shards(out)
     assert check.check(out, want) == shard.stat().st_size
-    # an independent look at the same file
+    # an independent check of the same file
     tree = ElementTree.fromstring(gzip.decompress(shard.read_bytes()))
     found = [loc.text for loc in tree.iter(f"{NAMESPACE}loc")]
     assert found == urls
@@ -201,7 +201,7 @@ def test_too_large_a_shard_is_found(tmp_path: Path) -> None:
 
 def test_costs_are_those_of_the_child(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(common, "WORK", tmp_path)
-    ballast = bytearray(200 << 20)  # must not count as memory of what we start
+    ballast = bytearray(200 << 20)  # must not count as memory of the child process
     busy = "import time; b = bytearray(64 << 20); e = time.process_time() + 0.3\n"
     busy += "while time.process_time() < e: pass\ntime.sleep(0.3)"
     cost = common.measure([sys.executable, "-S", "-c", busy])
@@ -316,7 +316,7 @@ def test_targets_of_runs_of_several_sizes() -> None:
     assert lines[2:5] == [
         "| CSV to gzip, time / `igzip -1`, 2 M rows | 2.50 | ≤ 1.5 | ≤ 1 | **not met** | run |",
         "| CSV to gzip, time / `igzip -1`, 10 M rows | 1.25 | ≤ 1.5 | ≤ 1 | met | run |",
-        # only where it was measured
+        # only if it was measured
         "| CSV to gzip against Polars + igzip, 2 M rows | 5.00 x | ≥ 4 x | ≥ 7 x | met | run |",
     ]
 

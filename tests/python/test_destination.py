@@ -1,4 +1,4 @@
-"""The interface of destinations: the folder's objects, and a store that is not a folder at all."""
+"""The interface of destinations: the objects of a folder, and a store without folders."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_objects(objects: Objects) -> None:
 
 
 class BucketStaging:
-    """A part goes to the bucket at once, under names that only its content has."""
+    """A part goes to the bucket at once, under content names."""
 
     def __init__(self, bucket: Bucket, scratch: Path) -> None:
         self.bucket, self._scratch = bucket, scratch
@@ -288,7 +288,7 @@ def test_the_second_of_two_builds_loses(bucket: Bucket, tmp_path: Path) -> None:
 
     def rows() -> Iterator[pa.RecordBatch]:
         yield from table(0, 50).to_batches()
-        urlset.build(table(500, 600), **OPTIONS)  # while the outer build reads
+        urlset.build(table(500, 600), **OPTIONS)  # during the outer build
         yield from table(50, 100).to_batches()
 
     with pytest.raises(PublishError) as caught:

@@ -1,4 +1,4 @@
-"""The behaviour that users of other generators know: the same, or otherwise and documented."""
+"""The behaviour of other generators: the same in urlset, or different and documented."""
 
 from __future__ import annotations
 

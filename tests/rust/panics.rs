@@ -1,6 +1,6 @@
 //! A panic in any thread ends what it works for with an error, soon, and nothing hangs.
 //!
-//! The feature `inject` makes a thread panic where the test says so.
+//! The feature `inject` makes a thread panic at the point that the test selects.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fs;
@@ -29,7 +29,7 @@ use urlset_core::thread::armed;
 /// What runs, and where it is to panic.
 type Points = (fn(&Path) -> Told, &'static [&'static str]);
 
-/// What runs, and the points that it passes. `@3`: when a thread comes by for the third time.
+/// What runs, and the points that it passes. `@3`: when a thread passes it for the third time.
 const POINTS: [Points; 8] = [
     (
         build,

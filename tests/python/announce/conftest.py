@@ -59,7 +59,7 @@ class Reply:
 
 
 class Engine:
-    """A server; ``answer`` decides what it says."""
+    """A server; ``answer`` returns its response."""
 
     def __init__(self) -> None:
         self.answer: Callable[[Asked], Reply] = lambda _asked: Reply()
@@ -237,7 +237,7 @@ def write_list(path: Path, urls: list[str]) -> Path:
 
 
 def run_cli(*arguments: object, timeout: float = 60, **environment: str):
-    """The command in a process of its own."""
+    """The command in a separate process."""
     return subprocess.run(
         [
             sys.executable,
@@ -254,7 +254,7 @@ def run_cli(*arguments: object, timeout: float = 60, **environment: str):
 
 
 def start_cli(*arguments: object) -> subprocess.Popen[str]:
-    """The command in a process that goes on."""
+    """The command in a process that continues to run."""
     command = [sys.executable, "-c", "from urlset.cli import main; main()", "announce"]
     return subprocess.Popen(
         [*command, *map(str, arguments)],

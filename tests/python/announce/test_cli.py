@@ -1,4 +1,4 @@
-"""The command as a person meets it."""
+"""The command as a user runs it."""
 
 from __future__ import annotations
 
@@ -175,7 +175,7 @@ def test_a_hostile_server_does_not_reach_the_terminal(site, engine):
 
 
 def test_no_key_in_ps(site, engine, tmp_path):
-    """Neither the arguments nor the title of the process hold a key while it works."""
+    """Neither the arguments nor the title of the process ever contain a key."""
     engine.says(Reply(delay=5))
     process = subprocess.Popen(
         [

@@ -304,7 +304,7 @@ def test_a_bad_account(site, engine, account, change):
 
 
 def test_the_quota_is_kept():
-    """20 a second and 200 a minute, on a clock of its own."""
+    """20 a second and 200 a minute, on a simulated clock."""
     from urlset.announce.google import PER_MINUTE, PER_SECOND, Pace
 
     now, sent = 0.0, []

@@ -142,7 +142,7 @@ def test_the_command(site: Path, server: HostileServer, keyed: None, name: str) 
 def test_interim_answers_do_not_keep_threads(
     site: Path, server: HostileServer, keyed: None, account_at: Path
 ) -> None:
-    """The exchange itself ends at its limit: nothing goes on in the background."""
+    """The exchange itself ends at its limit: nothing continues in the background."""
     import threading
 
     server.default = ENDLESS["interim-slowly"]
@@ -162,7 +162,7 @@ def test_interim_answers_do_not_keep_threads(
 def test_check_is_not_led_to_another_private_host(
     tmp_path: Path, server: HostileServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The site may be on this machine, as the user says; what it redirects to may not."""
+    """The site that the user names may be on this machine; a target of a redirect may not."""
     site = make_site(tmp_path / "out", site="http://shop.test")
     real = socket.getaddrinfo
 

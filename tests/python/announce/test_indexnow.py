@@ -1,4 +1,4 @@
-"""IndexNow against a server on loopback that behaves as the protocol says."""
+"""IndexNow against a server on loopback that follows the protocol."""
 
 from __future__ import annotations
 
@@ -207,7 +207,7 @@ def test_a_server_that_never_answers(site, engine, tmp_path):
 
 
 def test_a_server_that_drips_is_left(site, engine, tmp_path):
-    """Each byte comes in time, the whole never does."""
+    """Each byte arrives in time, but the response never ends."""
     engine.says(Reply(body=b"x" * 1000, drip=0.2))
     started = time.monotonic()
     report = tell(site, engine, write_list(tmp_path / "u.txt", [page(1)]), timeout=1, retries=0)
@@ -458,7 +458,7 @@ def test_init_key(site, engine, tmp_path, monkeypatch):
     os.umask(umask)
     assert proof.stat().st_mode & 0o777 == 0o666 & ~umask
     assert key not in str(report.to_dict())
-    # again: the key stays, a lost proof comes back
+    # again: the key stays, a lost proof is restored
     proof.unlink()
     assert urlset.announce(site, to="indexnow", init_key=True).ok
     assert proof.read_bytes() == key.encode()

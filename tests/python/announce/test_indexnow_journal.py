@@ -146,7 +146,7 @@ def test_an_interrupt_leaves_the_journal_true(site, engine, tmp_path, sign, stat
     second = sent(engine)
     assert set(first) | set(second) == {page(i) for i in range(100_000)}
     twice = len(set(first) & set(second))
-    # after a kill only what was under way, and so never accepted in our knowledge, comes again
+    # after a kill only the open requests, whose response is unknown, are sent again
     assert twice <= (40_000 if sign == signal.SIGKILL else 0)
 
 

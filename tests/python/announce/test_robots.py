@@ -43,7 +43,7 @@ def test_a_new_file(site, tmp_path):
         (b"a\rb\r", b"a\rb\r\n" + BLOCK),
         (b"\xef\xbb\xbfUser-agent: *\n", b"\xef\xbb\xbfUser-agent: *\n\n" + BLOCK),
         (b"# caf\xe9 in Latin-1\n", b"# caf\xe9 in Latin-1\n\n" + BLOCK),
-        # an older block is replaced where it stands
+        # an older block is replaced in its place
         (
             b"a: b\n# urlset begin\nSitemap: https://old/\nmine?\n# urlset end\nc: d",
             b"a: b\n" + BLOCK + b"c: d",

@@ -70,7 +70,7 @@ fn oracle(text: &[u8], delimiter: u8) -> Vec<Vec<Vec<u8>>> {
         filled += wrote;
         count += ended;
         match result {
-            csv_core::ReadRecordResult::InputEmpty => {} // the end is told by an empty input
+            csv_core::ReadRecordResult::InputEmpty => {} // an empty input signals the end
             csv_core::ReadRecordResult::Record => {
                 let mut start = 0;
                 let row = ends[..count].iter().map(|&end| {
@@ -233,7 +233,7 @@ impl Source for Text {
     }
 }
 
-/// All that a run tells the world.
+/// The complete result of a run.
 #[derive(Debug, PartialEq)]
 struct Told {
     files: BTreeMap<String, Vec<u8>>,
@@ -285,7 +285,7 @@ fn told(text: &[u8], block: usize, options: &str) -> Option<Told> {
     })
 }
 
-/// Rows of a shop, hostile to whoever guesses where rows begin.
+/// Rows of a shop that make guessing the start of a row difficult.
 fn hostile_row() -> impl Strategy<Value = String> {
     let url = "/p/[a-z0-9]{1,9}";
     prop_oneof![
@@ -347,7 +347,7 @@ fn a_block_that_begins_inside_a_cell_and_has_no_end_of_row_is_not_the_last() {
 
 #[test]
 fn a_row_too_large_for_a_shard_does_not_shift_the_hashes_of_duplicates() {
-    // 1,500 ampersands become 7,500 bytes: more than a shard of 4,096 may hold
+    // 1,500 ampersands become 7,500 bytes: more than a shard of 4,096 may have
     let rows: Vec<String> = (0..30)
         .map(|i| format!("/{}?{}\n", i % 10, "&".repeat(if i % 3 == 0 { 1500 } else { 3 })))
         .collect();
@@ -355,6 +355,6 @@ fn a_row_too_large_for_a_shard_does_not_shift_the_hashes_of_duplicates() {
     let options = r#", "duplicates": "drop", "max_bytes": 4096"#;
     let told = told(&text, 1 << 20, options).unwrap();
     assert_eq!(told.error, None);
-    // 10 too large; of the other 20 rows each of the 10 addresses comes twice
+    // 10 too large; in the other 20 rows each of the 10 addresses occurs twice
     assert_eq!(told.counts, Some([30, 10, 10, 0, 10]));
 }

@@ -12,7 +12,7 @@ use urlset_core::flow::pool::Pool;
 
 use crate::common::random::Random;
 
-/// An element as the packer gets it: its bytes, its lastmod, its border, its value.
+/// An element as the packer receives it: its bytes, its lastmod, its boundary hash, its value.
 type Element = (Vec<u8>, i64, u64, Vec<u8>);
 
 fn loc(element: &Element) -> Vec<u8> {

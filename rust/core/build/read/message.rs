@@ -191,8 +191,7 @@ fn nothing_more(from: &mut Box<dyn Read + Send>) -> Result<()> {
             Ok(0) => return Ok(()),
             Ok(n) if rest[..n].iter().all(|&byte| byte == 0) => {}
             Ok(_) => {
-                let more =
-                    "bytes follow the end of its stream; pass each stream as a separate file";
+                let more = "there are bytes after the end of its stream; pass each stream as a separate file";
                 return Err(damaged(&more));
             }
             Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
