@@ -1,4 +1,4 @@
-"""Python threads: a system that starts no more of them is reported as an error of urlset."""
+"""Python threads: if the system cannot start one, that is an error of urlset."""
 
 from __future__ import annotations
 

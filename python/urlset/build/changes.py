@@ -47,7 +47,7 @@ def stage_feed(
         former: the manifest of what is live; None before the first build.
         new: the manifest of this build.
         changed: the paths of the shards that are staged.
-        target: where the feed will go; its ending is the format.
+        target: the path of the feed; its ending determines the format.
 
     Returns:
         All feeds to deliver, those of previous builds first.
@@ -103,7 +103,7 @@ def _pending_name(waiting: Sequence[Feed], suffix: str) -> str:
 
 
 def _planned(publication: Publication, target: Path, pending: str, *, empty: bool) -> list[Feed]:
-    """Where each feed goes: the newest to ``target``, those before it beside it.
+    """The path of each feed: the newest goes to ``target``, earlier ones to the same folder.
 
     An empty feed is not delivered if another one of the same format waits: the last of those
     goes to ``target``.
@@ -123,7 +123,7 @@ def _planned(publication: Publication, target: Path, pending: str, *, empty: boo
 
 
 def _place(feed: Feed, target: Path, used: set[str]) -> Path:
-    """Where a feed of a previous build goes: its target, or a numbered name beside ``target``."""
+    """The path of a feed of a previous build: its target, or a numbered name beside ``target``."""
     suffix = Path(feed.pending).suffix
     wanted = Path.cwd() / feed.target
     number = 0
@@ -140,10 +140,10 @@ def _place(feed: Feed, target: Path, used: set[str]) -> Path:
 
 
 def deliver_feeds(publication: Publication) -> list[str]:
-    """Moves the feeds to where the user wants them, in their order.
+    """Moves the feeds to the paths that the user named, in their order.
 
     Returns:
-        Where those of previous builds went.
+        The paths of those of previous builds.
 
     Raises:
         PublishError: ``output.changes``: one could not be written; it waits with those after it.

@@ -1,4 +1,4 @@
-"""The commit of a job: guards, manifest, indexes, publication. Only this changes what is live."""
+"""The commit of a job: guards, manifest, indexes, publication. Only it changes the live set."""
 
 from __future__ import annotations
 
@@ -44,14 +44,14 @@ class Commit:
 
     Args:
         plan: of the job.
-        publication: open, with what the parts have staged.
-        report: receives everything that becomes known, also if the commit fails.
+        publication: open, with the staged files of the parts.
+        report: receives all known results, also if the commit fails.
     """
 
     def __init__(self, plan: Plan, publication: Publication, report: Report) -> None:
         self._plan, self._publication, self._report = plan, publication, report
         self._options = plan.options
-        #: the shards of each value that has an index of its own, by stem and host
+        #: the shards of each value with a separate index, by stem and host
         self._own: dict[tuple[str, str | None], list[Shard]] = {}
         #: the shards of the shared index, with their hosts
         self._shared: list[Shard] = []
@@ -89,11 +89,11 @@ class Commit:
         self._shared += outcome.shards[start:]
 
     def keep_rejects(self, names: Sequence[str], *, complete: bool) -> None:
-        """Puts the reject file where it belongs, also if the build failed.
+        """Moves the reject file to its place, also if the build failed.
 
         Args:
             complete: all sets were built, so the file must contain every rejected row; otherwise
-                it knows more than the report.
+                it contains more rows than the report counts.
         """
         target = Path(self._options.rejects) if self._options.rejects is not None else None
         kept = keep_rejects(names, target, self._publication)
@@ -165,7 +165,7 @@ class Commit:
             self._report.warnings.append(Warning("changes.delivered", len(earlier), message))
 
     def _check_counts(self, parts: Sequence[Part]) -> None:
-        """Every row has one outcome, over all parts."""
+        """Checks that every row has one outcome, over all parts."""
         for part in parts:
             if not all(outcome.is_balanced() for outcome in part.outcomes):
                 raise PublishError(
@@ -181,7 +181,7 @@ class Commit:
             )
 
     def _check(self, former: Manifest | None) -> None:
-        """The conditions that the data must fulfil before anything is published."""
+        """Checks the guards against the data before anything is published."""
         report, options = self._report, self._options
         if _core.exceeds_rejects(json.dumps(options.core_json()), report.rejected, report.rows):
             codes = ", ".join(f"{code} {n}" for code, n in report.rejects["by_code"].items())

@@ -42,7 +42,7 @@ def splits_index(options: Options) -> bool:
 
 
 def check_sets(sets: Sequence[Options], *, where: str) -> None:
-    """Checks that no two sets of a job can write files of the same name, whatever their rows.
+    """Checks that no two sets of a job can write files of the same name, for any rows.
 
     Raises:
         ConfigError: ``config.set``.
@@ -75,7 +75,7 @@ def taken_stems(sets: Sequence[Options], index: str) -> list[str]:
 
 
 def taken_by(stems: Iterable[str]) -> list[str]:
-    """The stems that are taken once these stems have files."""
+    """The stems that conflict with files of these stems."""
     names: list[str] = []
     for stem in stems:
         owner = owner_of(stem)

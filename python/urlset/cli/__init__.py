@@ -18,7 +18,7 @@ from ..errors import Error
 from ..wording import one_line
 
 COMMANDS = {
-    "init": "look at the columns of an input and write a commented urlset.toml",
+    "init": "inspect the columns of an input and write a commented urlset.toml",
     "build": "turn a catalog into sitemaps and publish them",
     "verify": "check sitemaps of any producer: a file, a folder, a URL",
     "read": "turn sitemaps back into rows",
@@ -97,7 +97,7 @@ def main(argv: list[str] | None = None) -> None:
         _print_error(f"{error} [{error.code}]")
         status = error.exit_status
     except BrokenPipeError:
-        # the reader of the output is gone; Python must not fail again when it flushes at exit
+        # the reader of the output has ended; Python must not fail again when it flushes at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         status = 3
     except OSError as error:

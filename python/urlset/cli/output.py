@@ -1,4 +1,4 @@
-"""What commands write: reports and rows, and the options for them."""
+"""The output of commands: reports and rows, and the options for them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def check_target(name: str, path: str | None, *, code: str, undone: str) -> None
         name: the option.
         path: a file, ``-`` for standard output, or None.
         code: of the error.
-        undone: the end of the message: what was not done.
+        undone: the end of the message: the work that was not done.
 
     Raises:
         ConfigError: the path is an address.

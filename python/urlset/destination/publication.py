@@ -81,12 +81,12 @@ def closed(job: str) -> PublishError:
 
 
 class FolderPublication:
-    """The exclusive right to change the set of a name in a folder. A context manager.
+    """The exclusive right to change the set of a name in a folder; a context manager.
 
     Args:
         out: the output folder; created if missing.
-        state: instead of ``OUT/.urlset``. Both may be links, nothing below them may.
-        name: of the set; those of other names in the same folder are left alone.
+        state: instead of ``OUT/.urlset``. Both may be links; nothing below them may be one.
+        name: of the set; sets of other names in the same folder do not change.
         sets: the names of its ``[[set]]`` tables.
         job: the job whose staging is published; None for a build in one process.
 
@@ -186,7 +186,7 @@ class FolderPublication:
 
     @property
     def left(self) -> int:
-        """Files in the place of old sitemaps that urlset did not make, and left."""
+        """The number of foreign files with the names of old sitemaps; they were not removed."""
         return self._steps.left
 
     @property

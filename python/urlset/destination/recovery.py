@@ -1,4 +1,4 @@
-"""What a build does first: it completes a killed publication and finds the state of its set."""
+"""The start of a build: completes a killed publication and finds the state of its set."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which addresses a request may reach (docs/verify.md)."""
+"""The addresses that a request may reach (docs/verify.md)."""
 
 from __future__ import annotations
 

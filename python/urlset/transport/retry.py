@@ -1,4 +1,4 @@
-"""When a request is sent again, and when a redirect is followed."""
+"""Rules for retries and redirects."""
 
 from __future__ import annotations
 
