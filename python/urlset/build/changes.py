@@ -36,7 +36,7 @@ BLOCK_BYTES = 1 << 20
 
 def stage_feed(
     publication: Publication,
-    former: Manifest | None,
+    previous: Manifest | None,
     new: Manifest,
     changed: Collection[str],
     target: Path,
@@ -44,7 +44,7 @@ def stage_feed(
     """Writes the feed to the state.
 
     Args:
-        former: the manifest of what is live; None before the first build.
+        previous: the manifest of what is live; None before the first build.
         new: the manifest of this build.
         changed: the paths of the shards that are staged.
         target: the path of the feed; its ending determines the format.
@@ -59,7 +59,7 @@ def stage_feed(
 
     kept = {shard.path for shard in new.shards}.difference(changed)
     old_files = []
-    for shard in former.shards if former is not None else ():
+    for shard in previous.shards if previous is not None else ():
         path = publication.local(shard.path, staged=False) if shard.path not in kept else None
         if path is not None:
             # a file that was edited by hand is compared as it is

@@ -303,15 +303,15 @@ class FolderPublication:
         Raises:
             PublishError: a file is in the way that no manifest lists, or the disk failed.
         """
-        former = self._manifest
+        previous = self._manifest
         feeds = self.feeds if feeds is None else feeds
-        if not moves and former == manifest:
+        if not moves and previous == manifest:
             if tuple(feeds) != tuple(self.feeds):
                 with self.writing(self.state):
                     self.keep_feeds(feeds)
             self._done = True
             return
-        old = set(former.files()) if former is not None else set()
+        old = set(previous.files()) if previous is not None else set()
         with self.writing(self.out), alone(self._root):
             self._check_targets(moves, manifest, old)
             for path in {folder_of(path): path for path in moves}.values():

@@ -89,7 +89,7 @@ fn oracle(text: &[u8], delimiter: u8) -> Vec<Vec<Vec<u8>>> {
 
 const DELIMITERS: &[u8] = b",;\t|~";
 
-/// Writes a cell, with quotes if it needs them, otherwise at random.
+/// Writes a cell, with quotes if `quoted` or if it needs them.
 fn write_cell(cell: &str, quoted: bool, delimiter: u8, out: &mut Vec<u8>) {
     let special = |c: u8| c == delimiter || matches!(c, b'\n' | b'\r');
     if quoted || cell.starts_with('"') || cell.bytes().any(special) {

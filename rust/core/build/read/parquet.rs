@@ -252,13 +252,13 @@ impl Opened {
     fn check_complete(&self) -> Result<()> {
         let metadata = self.decoder.metadata.metadata();
         let groups: i128 = metadata.row_groups().iter().map(|g| i128::from(g.num_rows())).sum();
-        let promised = i128::from(metadata.file_metadata().num_rows());
-        if groups == promised && promised == i128::from(self.done) {
+        let declared = i128::from(metadata.file_metadata().num_rows());
+        if groups == declared && declared == i128::from(self.done) {
             return Ok(());
         }
         let found = self.done;
         Err(damaged(&format!(
-            "{found} rows where its directory says {promised}, {groups} in groups"
+            "{found} rows where its directory says {declared}, {groups} in groups"
         )))
     }
 
