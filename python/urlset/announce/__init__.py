@@ -5,9 +5,9 @@
     target, options --> prepare of each engine --> send --> report
                         robots indexnow google bing yandex
 
-Each engine has a module with a function ``prepare``, which checks all that can be checked on this
-machine and returns the function that sends. All engines are prepared before the first request.
-``session`` is what they share. The modules are imported by the call, because start-up time counts.
+Each engine has a module with a function ``prepare``, which makes all local checks and returns the
+function that sends. All engines are prepared before the first request. ``session`` contains their
+common state. The modules are imported by the call, to keep the start-up short.
 """
 
 from __future__ import annotations

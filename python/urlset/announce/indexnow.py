@@ -77,7 +77,7 @@ class _Tally:
 
 
 def judge(client: EngineClient, answer: Answer) -> Retry | None:
-    """What the answer to a POST means."""
+    """Interprets the response to a POST."""
     if answer.status in (200, 202):
         return None
     if answer.status == 403:
@@ -219,7 +219,7 @@ class _Sender:
 
 
 def _guard(session: Session, spool: Spool) -> None:
-    """Refuses what is probably the whole site: IndexNow is for changes."""
+    """Refuses a list that is probably the whole site: IndexNow is for changes."""
     live = session.target.urls
     if session.options.all:
         return
@@ -244,7 +244,7 @@ def _guard(session: Session, spool: Spool) -> None:
 
 
 def prepare(session: Session) -> Callable[[], None]:
-    """Checks all that can be checked locally; returns the function that sends."""
+    """Makes all local checks; returns the function that sends."""
     options, target = session.options, session.target
     endpoint = session.endpoint("indexnow", ENDPOINT)
     key = _find(session, session.key_file("indexnow") or _own_key_file(session))

@@ -1,4 +1,4 @@
-"""What each engine accepted."""
+"""The report of ``announce``."""
 
 from __future__ import annotations
 

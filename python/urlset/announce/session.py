@@ -1,4 +1,4 @@
-"""One run of ``announce``: what its engines share."""
+"""One run of ``announce``: the common state of its engines."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _UNDECIDED = (".unanswered", ".throttled", ".redirect", ".interrupted")
 class Session:
     """
     Attributes:
-        stack: what is open until the run ends.
+        stack: the resources that are open until the run ends.
         stop: set when the run is interrupted: every wait ends at once.
         report: filled while the engines work.
     """

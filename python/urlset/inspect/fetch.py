@@ -1,8 +1,8 @@
-"""Sitemaps at a URL: the file, and all that it lists if it is an index.
+"""Sitemaps at a URL: the file and, if it is an index, the files that it lists.
 
-What a fetched index lists is hostile by assumption: only http and https, no private addresses
-unless allowed, redirects checked one by one, sizes and times bounded. A bad answer is at most a
-finding about that file: all others are read.
+The entries of a fetched index are assumed to be hostile: only http and https, no private addresses
+unless allowed, redirects checked one by one, sizes and times bounded. A file that cannot be fetched
+is a finding; all others are read.
 """
 
 from __future__ import annotations

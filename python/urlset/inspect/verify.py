@@ -60,7 +60,7 @@ class File:
 
 @dataclass
 class Report:
-    """What ``verify`` found.
+    """The result of ``verify``.
 
     Attributes:
         ok: no error, and under ``strict`` no warning.
