@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from ..keywords import AnnounceKeywords
-    from .report import AnnounceReport, Outcome, SitemapStatus
+    from .report import AnnounceReport, EngineOutcome, SitemapStatus
     from .session import Session
 
     StrPath = str | os.PathLike[str]
 
-__all__ = ["AnnounceReport", "Outcome", "SitemapStatus", "announce"]
+__all__ = ["AnnounceReport", "EngineOutcome", "SitemapStatus", "announce"]
 
 
 def announce(
@@ -96,7 +96,7 @@ def announce(
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("AnnounceReport", "Outcome", "SitemapStatus"):
+    if name in ("AnnounceReport", "EngineOutcome", "SitemapStatus"):
         from . import report
 
         return getattr(report, name)
@@ -108,7 +108,7 @@ def _run(session: Session) -> None:
     from importlib import import_module
 
     from ..errors import AnnounceError, Error
-    from .report import Outcome
+    from .report import EngineOutcome
     from .session import refusal
 
     actions: dict[str, Callable[[], None]] = {}
@@ -126,5 +126,7 @@ def _run(session: Session) -> None:
         except Error as error:
             session.report.environment_failed = True
             session.add(
-                Outcome(name, session.target.site, "failed", detail=str(error), code=error.code)
+                EngineOutcome(
+                    name, session.target.site, "failed", detail=str(error), code=error.code
+                )
             )

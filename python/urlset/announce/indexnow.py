@@ -17,9 +17,9 @@ from ..transport.retry import retry_after
 from ..wording import count
 from .address import check_page
 from .client import Answer, Cancelled, EngineClient, Request, Retry, json_request
-from .journal import Journal
+from .journal import AnnounceJournal
 from .options import AnnounceOptions
-from .report import Outcome, Result
+from .report import EngineOutcome, Result
 from .secrets import find_key
 from .session import Session, interrupted, is_undecided
 from .spool import Spool, open_spool
@@ -54,7 +54,7 @@ class _Tally:
     requests: int = 0
     error: AnnounceError | None = None
 
-    def outcome(self, dry_run: bool) -> Outcome:
+    def outcome(self, dry_run: bool) -> EngineOutcome:
         detail = count(self.requests, "request")
         if self.skipped:
             before = f"{self.skipped:,} accepted before and not sent again"
@@ -70,7 +70,7 @@ class _Tally:
             result = "partly" if self.accepted else "refused"
             if self.error is not None and not self.accepted and is_undecided(self.error):
                 result = "failed"
-        return Outcome(
+        return EngineOutcome(
             "indexnow", self.host, result, self.total, self.accepted, self.skipped, requests,
             detail, code,
         )  # fmt: skip
@@ -107,7 +107,12 @@ class _Sender:
     """Sends batches in parallel; the calling thread records their results one by one."""
 
     def __init__(
-        self, session: Session, client: EngineClient, journal: Journal, spool: Spool, key: str
+        self,
+        session: Session,
+        client: EngineClient,
+        journal: AnnounceJournal,
+        spool: Spool,
+        key: str,
     ) -> None:
         self._session, self._client, self._journal, self._key = session, client, journal, key
         self._spool = spool
@@ -252,7 +257,7 @@ def prepare(session: Session) -> Callable[[], None]:
     spool = open_spool(session, "indexnow", allowed=allowed, why=why)
     _guard(session, spool)
     journal = session.open(
-        Journal(target.state, "indexnow", endpoint, spool.digest, read_only=session.dry_run)
+        AnnounceJournal(target.state, "indexnow", endpoint, spool.digest, read_only=session.dry_run)
     )
     client = session.open(session.client("indexnow", endpoint))
     sender = _Sender(session, client, journal, spool, key)
@@ -271,7 +276,7 @@ def prepare(session: Session) -> Callable[[], None]:
         _report(session, sender.tallies())
         if spool.count == 0 and not spool.illegal.count and not spool.foreign.count:
             session.add(
-                Outcome(
+                EngineOutcome(
                     "indexnow", target.host, "planned" if session.dry_run else "accepted", 0,
                     detail="no changed URLs: nothing to send",
                 )
@@ -367,7 +372,7 @@ def init_key(session: Session) -> None:
     )
     if session.dry_run:
         session.show(("" if old else f"write {secret} (mode 600)\n") + f"write {proof}\n")
-        session.add(Outcome("indexnow", str(secret), "planned", detail=detail))
+        session.add(EngineOutcome("indexnow", str(secret), "planned", detail=detail))
         return
     try:
         secret.parent.mkdir(parents=True, exist_ok=True)
@@ -380,7 +385,7 @@ def init_key(session: Session) -> None:
             f"the key cannot be written to {secret} and {folder}: {error.strerror}",
             code="indexnow.key_unwritable",
         ) from None
-    session.add(Outcome("indexnow", str(secret), "accepted", 1, 1, detail=detail))
+    session.add(EngineOutcome("indexnow", str(secret), "accepted", 1, 1, detail=detail))
 
 
 def _write(path: Path, text: str, mode: int) -> None:

@@ -40,7 +40,7 @@ CREATE TABLE IF NOT EXISTS accepted (
 """
 
 
-class Journal:
+class AnnounceJournal:
     """The journal of one engine; one process at a time.
 
     Args:
@@ -88,7 +88,7 @@ class Journal:
             self.close()
             raise self._damaged(error) from None
 
-    def __enter__(self) -> Journal:
+    def __enter__(self) -> AnnounceJournal:
         return self
 
     def __exit__(self, *_: object) -> None:

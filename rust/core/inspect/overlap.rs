@@ -83,10 +83,10 @@ fn read(path: &Path, to: &mut Vec<u8>) -> Option<()> {
 }
 
 /// The rest of a document, in parts; `None` if no entries are left.
-type Rest<'t> = Option<[&'t [u8]; 3]>;
+type Remainder<'t> = Option<[&'t [u8]; 3]>;
 
 /// Both documents without the entries that they share at their beginning and at their end.
-fn cut<'t>(old: &'t [u8], new: &'t [u8]) -> Option<[Rest<'t>; 2]> {
+fn cut<'t>(old: &'t [u8], new: &'t [u8]) -> Option<[Remainder<'t>; 2]> {
     let first = [find(old, URL)?, find(new, URL)?];
     let start = rfind(&old[..common_prefix(old, new)], URL);
     let starts = start.map_or(first, |start| [start, start]);

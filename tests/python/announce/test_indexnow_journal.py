@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import urlset
-from urlset.announce.journal import Journal
+from urlset.announce.journal import AnnounceJournal
 
 from .conftest import (
     Reply,
@@ -156,7 +156,7 @@ def test_an_interrupt_between_two_steps(site, engine, tmp_path, monkeypatch, whe
     urls = write_list(tmp_path / "u.txt", [page(i) for i in range(100_000)])
     engine.says(Reply(200, delay=0.05))
     count = 0
-    owner, name = (ThreadPoolExecutor, "submit") if when == "sent" else (Journal, "record")
+    owner, name = (ThreadPoolExecutor, "submit") if when == "sent" else (AnnounceJournal, "record")
     real = getattr(owner, name)
 
     def stopped(self, *arguments):
