@@ -57,7 +57,7 @@ fn agree<T: PartialEq>(one: &[T], other: &[T], damaged: bool) -> bool {
 fuzz_target!(|data: &[u8]| {
     let [(locs, found), (other_locs, other_found)] = [true, false].map(|short| run(data, short));
     let of_xml = |found: &[Told]| -> Vec<Told> {
-        found.iter().filter(|told| !told.0.starts_with("gzip.")).copied().collect()
+        found.iter().filter(|finding| !finding.0.starts_with("gzip.")).copied().collect()
     };
     let (xml, other_xml) = (of_xml(&found), of_xml(&other_found));
     let damaged = xml.len() < found.len();

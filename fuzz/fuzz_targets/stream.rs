@@ -184,8 +184,8 @@ impl Producer {
                 let buffer = self.buffer(memory, 8, false);
                 buffers.push(buffer);
                 let right = if buffer.is_null() { 0 } else { SIZE as i64 };
-                let told = self.number(right);
-                *size = if told > right { right } else { told } as u64;
+                let claimed = self.number(right);
+                *size = if claimed > right { right } else { claimed } as u64;
             }
             buffers.push(sizes.as_ptr().cast());
             memory.buffers.push(sizes);

@@ -37,7 +37,7 @@ WORKERS = 4
 NEW_KEY_WAIT = 5.0
 #: URLs that are sent without ``all`` if the number of live URLs is unknown
 MAX_UNKNOWN = BATCH
-#: hosts with a line of their own in the report
+#: hosts with a separate line in the report
 MAX_LINES = 50
 #: bytes of a new key, and the modes of its file and of its public copy
 _KEY_BYTES, _SECRET, _PUBLIC = 16, 0o600, 0o666

@@ -35,7 +35,7 @@ def owner_of(stem: str) -> str | None:
 
 
 def splits_index(options: Options) -> bool:
-    """Whether each value of ``split_by`` has an index of its own."""
+    """Whether each value of ``split_by`` has a separate index."""
     return options.split_by == "@host" or (
         options.split_by is not None and options.split_index == "each"
     )

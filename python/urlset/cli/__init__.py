@@ -73,7 +73,7 @@ UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
 
 def main(argv: list[str] | None = None) -> None:
     """Runs the command line and exits with its status."""
-    if argv is None:  # a process of its own
+    if argv is None:  # the main program of this process
         _open_streams()
         # pyarrow imports them if they are installed, which takes 0.3 s; urlset does not use them
         missing = dict.fromkeys(("numpy", "pandas"))

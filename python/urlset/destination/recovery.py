@@ -149,7 +149,7 @@ class Recovery:
             return
 
     def _make_way(self) -> None:
-        """Moves the manifest that urlset 0.1 wrote for another name to a folder of its own."""
+        """Moves the manifest that urlset 0.1 wrote for another name to its own folder."""
         try:
             journal, known = _journal_and_manifest(self.root)
         except PublishError:

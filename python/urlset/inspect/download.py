@@ -189,7 +189,7 @@ class Downloader:
         try:
             with path.open("wb") as file:
                 yield _LimitedFile(self, file)
-        except OSError as error:  # of the disk: the transport has exceptions of its own
+        except OSError as error:  # of the disk: the transport raises other exceptions
             self._remove(path)
             raise InputError(
                 f"{tempfile.gettempdir()}: fetched files cannot be written: {error.strerror};"

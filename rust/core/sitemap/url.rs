@@ -397,7 +397,7 @@ pub(crate) fn remove_dots(buffer: &mut Vec<u8>, start: usize) {
 }
 
 /// Host and port of an absolute URL that was checked, percent-encoded or escaped. Called for each row
-/// of a build that is split by hosts, so it looks at no more than the authority.
+/// of a build that is split by hosts, so it scans the authority only.
 pub(crate) fn host_of(url: &[u8]) -> &[u8] {
     let start = memchr::memmem::find(url, b"://").map_or(url.len(), |at| at + 3);
     let rest = &url[start..];

@@ -234,7 +234,7 @@ def _contact(uri: str, name: str) -> tuple[Any, str, Any]:
         raise InputError(
             f"{name}: there is no such file", code="input.missing", input=name
         ) from None
-    except Exception as error:  # noqa: BLE001 - whatever a filesystem raises
+    except Exception as error:  # noqa: BLE001 - any exception of a filesystem
         lines = hide(str(error), uri).strip().splitlines()
         raise _unreachable(name, lines[0] if lines else type(error).__name__) from None
 
