@@ -35,8 +35,8 @@ class Option:
         per_set: a ``[[set]]`` of ``urlset.toml`` may have its own value.
         core: of a build: the core reads it, under the same name.
         pairs: each value is ``KEY=VALUE`` or ``VALUE``; Python callers may pass a mapping.
-        keyword: the type for Python callers, where it is wider than ``type``.
-        flag: the spelling on the command line, where it is not ``--name``.
+        keyword: the type for Python callers, if it is wider than ``type``.
+        flag: the spelling on the command line, if it is not ``--name``.
         kind: how the command line reads the value: ``size``, ``path``, ``file``, ``folder`` or
             ``engine``; without it the type decides.
         show_default: whether, or how, ``--help`` shows the default.

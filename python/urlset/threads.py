@@ -114,6 +114,6 @@ def completed(
             if error is not None:
                 raise error
             missing -= 1
-            yield number, result  # type: ignore[misc]  # set where there is no error
+            yield number, result  # type: ignore[misc]  # set without an error
     finally:
         stopped.set()

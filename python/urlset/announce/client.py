@@ -96,7 +96,7 @@ class Answer:
     clock: float | None
 
     def json(self) -> Mapping[str, Any]:
-        """The JSON object in the body; empty where there is none."""
+        """The JSON object in the body; empty if there is none."""
         try:
             value = json.loads(self.body)
         except (ValueError, RecursionError):

@@ -62,7 +62,7 @@ def stage_feed(
     for shard in previous.shards if previous is not None else ():
         path = publication.local(shard.path, staged=False) if shard.path not in kept else None
         if path is not None:
-            # a file that was edited by hand is compared as it is
+            # a file that was edited by hand is compared unchanged
             digest = shard.digest if publication.is_untouched(shard) else None
             old_files.append(SitemapFile(path, shard.path, digest))
     new_files = []

@@ -261,7 +261,7 @@ class Commit:
         )
 
     def _stage_indexes(self, manifest: Manifest) -> tuple[Manifest, list[str]]:
-        """Stages the indexes that are not live as they are.
+        """Stages the indexes that differ from the live ones.
 
         Returns:
             The manifest with all indexes; the staged ones, the first index last: it is the one

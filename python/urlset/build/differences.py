@@ -33,7 +33,7 @@ def write_differences(
 ) -> tuple[list[SitemapFile], list[SitemapFile]]:
     """The same files; those with the same boundary as copies in ``folder`` without common entries.
 
-    An old file without a digest (it was edited by hand) stays as it is.
+    An old file without a digest (it was edited by hand) is not changed.
 
     Raises:
         PublishError: the folder cannot be written to.

@@ -76,7 +76,7 @@ def rows_options(default: str | None = None) -> list[click.Parameter]:
     """The options ``--output`` and ``--format`` of a command that writes rows.
 
     Args:
-        default: what happens without ``--output``; None where it is required.
+        default: what happens without ``--output``; None if it is required.
     """
     help = "By its suffix .parquet, .csv, .jsonl or .arrow; - for stdout."
     return [

@@ -69,7 +69,7 @@ class ShardRecord(NamedTuple):
     host: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """The record as JSON; ``host`` only where it is known."""
+        """The record as JSON; ``host`` only if it is known."""
         record = self._asdict()
         if self.host is None:
             del record["host"]
@@ -152,7 +152,7 @@ class Manifest(NamedTuple):
 
 
 class Feed(NamedTuple):
-    """A change feed: its name in the state folder, and the path where it is delivered."""
+    """A change feed: its name in the state folder, and the path to deliver it to."""
 
     pending: str
     target: str

@@ -17,7 +17,7 @@ Files that no manifest lists are never touched. ``test_publish.py`` and ``test_c
 builds at every step, ``test_inject.py`` makes every system call fail.
 
 Sets of different names share an output folder. Steps 2 and 4 to 6 happen under a lock on the state
-folder as a whole, so that two builds see each other's manifests as they are.
+folder as a whole, so that each of two builds reads the current manifest of the other.
 
 A job with several parts stages in ``STATE/staging-ID`` without a lock; steps 1, 2 and 4 to 7 happen
 at its commit. Other builds never remove its staging.

@@ -126,7 +126,7 @@ fn check(array: &FFI_ArrowArray, data_type: &DataType) -> Result<(), String> {
     match (data_type, array.dictionary()) {
         (DataType::Dictionary(_, values), Some(dictionary)) => check(dictionary, values)?,
         (DataType::Dictionary(..), None) => return Err("a dictionary is missing".into()),
-        (_, Some(_)) => return Err("a dictionary where there is none".into()),
+        (_, Some(_)) => return Err("an unexpected dictionary".into()),
         (_, None) => {}
     }
     let children = children(data_type);
