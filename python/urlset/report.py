@@ -184,7 +184,7 @@ MAX_GOOGLE_INDEXES = 500
 
 
 def engine_warnings(options: Options, report: Report) -> list[Warning]:
-    """Warnings about what a search engine ignores or refuses."""
+    """Warnings about entries that a search engine ignores or refuses."""
     found: list[Warning] = []
     if {"priority", "changefreq"} & report.mapping.keys() and (
         options.for_ is None or options.preset.ignores_priority

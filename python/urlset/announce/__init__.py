@@ -56,7 +56,7 @@ def announce(
     Raises:
         ConfigError: wrong options, a missing or malformed key; nothing was sent.
         InputError: the target or the list of URLs cannot be read; nothing was sent.
-        KeyboardInterrupt: the journal contains what was accepted: the same call continues.
+        KeyboardInterrupt: the journal contains the accepted URLs: the same call continues.
     """
     import time
     from pathlib import Path

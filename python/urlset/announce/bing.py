@@ -176,7 +176,7 @@ def _submit_urls(
         raise
     finally:
         for _rest in fresh:
-            pass  # the journal counts what was accepted before
+            pass  # the journal counts the URLs that were accepted before
         accepted = sent + journal.skipped
         left = spool.count - accepted
         if left == 0:

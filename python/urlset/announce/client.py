@@ -51,7 +51,7 @@ OVERRUN = 1.0
 
 JSON = "application/json; charset=utf-8"
 
-# no compression: what is read is what was sent, so its size is bounded
+# no compression, so that the limit of the body applies to the received bytes
 _HEADERS = {"Accept": "*/*", "Accept-Encoding": "identity"}
 
 
@@ -298,7 +298,7 @@ class EngineClient:
                     _HEADERS,
                     timeout=None,
                     allow_private=self._allow_private,
-                    # a proxy must not see what is sent to this machine
+                    # a proxy must not see requests to this machine
                     proxies=not is_loopback(self.base),
                 )
             return self._client

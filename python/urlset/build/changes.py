@@ -44,7 +44,7 @@ def stage_feed(
     """Writes the feed to the state.
 
     Args:
-        previous: the manifest of what is live; None before the first build.
+        previous: the manifest of the live set; None before the first build.
         new: the manifest of this build.
         changed: the paths of the shards that are staged.
         target: the path of the feed; its ending determines the format.

@@ -269,7 +269,7 @@ class Commit:
         """
         options, report = self._options, self._report
         shards = [(shard.path, shard.digest) for shard in report.shards]
-        if not options.preset.index:  # the manifest is then what makes the build live
+        if not options.preset.index:  # the manifest then makes the build live
             check_files(shards, [])
             first = report.shards[0].path
             report.url = address(options, first, self._hosts.get(first))

@@ -65,7 +65,7 @@ def build(
 ) -> Report:
     """Build sitemaps and their index, and publish them to a folder.
 
-    If anything fails, what is live does not change.
+    If anything fails, the live set does not change.
 
     Args:
         source: a path (CSV, Parquet, Arrow IPC, JSON Lines, a list of URLs; a glob; a folder;

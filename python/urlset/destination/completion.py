@@ -40,7 +40,7 @@ class Completion:
 
     @contextlib.contextmanager
     def writing(self, place: Path) -> Iterator[None]:
-        """Converts an OSError into a PublishError that reports what is live and what to do."""
+        """Converts an OSError into a PublishError that reports the live set and what to do."""
         try:
             yield
         except OSError as error:

@@ -143,7 +143,7 @@ class Directory:
             return None
         with os.fdopen(descriptor, "rb") as file:
             found = os.fstat(descriptor)
-            # read() allocates what it is asked for before it reads
+            # read() allocates the requested size before it reads
             return Object(file.read(min(limit, found.st_size)), _version(found))
 
     def write(self, path: str, data: bytes, *, only_if: str | None = None) -> None:

@@ -78,10 +78,10 @@ class Publication(Staging, Protocol):
 
     @property
     def version(self) -> str:
-        """The version of what is live; :data:`ABSENT` before the first build."""
+        """The version of the live set; :data:`ABSENT` before the first build."""
 
     def manifest(self) -> Manifest | None:
-        """The manifest of what is live; None before the first build."""
+        """The manifest of the live set; None before the first build."""
 
     def begin_parts(self, job: str) -> None:
         """Prepares the staging of a job with several parts."""
@@ -119,7 +119,7 @@ class Publication(Staging, Protocol):
         """Whether the next build completes this publication."""
 
     def writing(self, place: Path) -> AbstractContextManager[None]:
-        """Converts an OSError into a PublishError that reports what is live and what to do."""
+        """Converts an OSError into a PublishError that reports the live set and what to do."""
 
     def reject_file(self, name: str) -> Path | None:
         """A reject file of a part, as a local file that may be changed; None if it is gone."""

@@ -235,7 +235,7 @@ def damaged(path: Path) -> PublishError:
 
 @contextmanager
 def _checking(path: Path) -> Iterator[None]:
-    """Converts what the checks below raise."""
+    """Converts the exceptions of the checks below."""
     try:
         yield
     except PublishError as error:

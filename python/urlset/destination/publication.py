@@ -154,7 +154,7 @@ class FolderPublication:
             "changes.recovered": self._recovery.put_aside,
         }
         self._manifest = read_manifest(self._files)
-        # recovery removed what others planted, so what is staged through this path stays in it
+        # recovery removed foreign links, so files staged through this path stay in the folder
         try:
             self._staged = self._open.enter_context(
                 self._files.sub(self.staging.name, make=self._job is None)
@@ -165,7 +165,7 @@ class FolderPublication:
     def __exit__(self, *_: object) -> None:
         try:
             # A failed build leaves nothing; what cannot be removed now, the next build removes.
-            # Once there is a journal, the next build needs what is staged to complete it. The
+            # Once there is a journal, the next build needs the staged files to complete it. The
             # commit of a job can be repeated until it succeeds.
             if not self.is_pending() and (self._job is None or self._done):
                 with contextlib.suppress(OSError, PublishError):
@@ -207,7 +207,7 @@ class FolderPublication:
         return ABSENT if found is None else found.version
 
     def manifest(self) -> Manifest | None:
-        """The manifest of what is live; None before the first build."""
+        """The manifest of the live set; None before the first build."""
         return self._manifest
 
     def is_pending(self) -> bool:
@@ -215,7 +215,7 @@ class FolderPublication:
         return self._steps.phase == DURING
 
     def writing(self, place: Path) -> AbstractContextManager[None]:
-        """Converts an OSError into a PublishError that reports what is live and what to do."""
+        """Converts an OSError into a PublishError that reports the live set and what to do."""
         return self._steps.writing(place)
 
     @property

@@ -60,7 +60,7 @@ class Recovery:
         self._folder = folder
 
     def run(self) -> None:
-        """Finds the state, completes what was begun, and removes leftovers.
+        """Finds the state, completes a publication that was begun, and removes leftovers.
 
         Raises:
             PublishError: ``publish.other_name``: the index of this name belongs to another set;

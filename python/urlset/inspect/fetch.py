@@ -68,7 +68,7 @@ def fetched(url: str, *, allow_private: bool = False) -> Iterator[Found]:
 def _add_children(
     downloader: Downloader, found: Found, index: str, children: list[_core.Child]
 ) -> None:
-    """Fetches what an index lists; a file that cannot be fetched is a problem, not an error."""
+    """Fetches the files of an index; a file that cannot be fetched is a problem, not an error."""
     jobs = []
     for child in found.first_entries(index, children):
         if _is_same(child.loc, index):

@@ -3,7 +3,7 @@
 //! Both split a URL with [`split`] and [`RawAuthority::split`] and use the same classes of
 //! characters and the same rules for hosts and ports ([`host`]). The policies differ: a build repairs
 //! what has one meaning ([`authority`], [`percent_into`]) and rejects the rest as a [`LocFault`];
-//! `verify` reports what is wrong with the URL as it is written ([`written_fault`]).
+//! `verify` reports the faults of the URL as written ([`written_fault`]).
 
 use std::borrow::Cow;
 
