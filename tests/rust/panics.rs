@@ -69,7 +69,7 @@ const BINDING: [&str; 2] = ["build", "look"];
 type Told = Result<u64, (String, String)>;
 
 /// The timeout of a run.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 /// One point is armed at a time.
 static ONE: Mutex<()> = Mutex::new(());
 
@@ -153,7 +153,7 @@ fn within(work: fn(&Path) -> Told, folder: &Path) -> Told {
     let (sender, receiver) = channel();
     let folder = folder.to_owned();
     thread::spawn(move || sender.send(work(&folder)));
-    receiver.recv_timeout(PATIENCE).expect("it hangs, or it panicked")
+    receiver.recv_timeout(TIMEOUT).expect("it hangs, or it panicked")
 }
 
 fn folder(name: &str) -> PathBuf {

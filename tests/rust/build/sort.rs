@@ -37,10 +37,10 @@ fn catalog(seed: u64, chunks: usize) -> (Vec<Arc<Chunk>>, Vec<Element>) {
             let newest = (number * 1_000) as i64 + i64::from(i);
             let len = text.len() as u32;
             chunk.entries.push(Entry { len, row: i, newest, namespaces: 1 });
-            let (border, value) = (random(u64::MAX), random(3).to_string().into_bytes());
-            chunk.boundaries.push(border);
+            let (boundary, value) = (random(u64::MAX), random(3).to_string().into_bytes());
+            chunk.boundaries.push(boundary);
             chunk.push_split(&value);
-            elements.push((text.into_bytes(), newest, border, value));
+            elements.push((text.into_bytes(), newest, boundary, value));
         }
         all.push(Arc::new(chunk));
     }
