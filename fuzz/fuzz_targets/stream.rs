@@ -39,7 +39,7 @@ struct Raw {
     private_data: *mut c_void,
 }
 
-/// What an array and those below it own.
+/// The memory of an array and its children.
 #[derive(Default)]
 struct Memory {
     buffers: Vec<Box<[u64]>>,
@@ -49,7 +49,7 @@ struct Memory {
 }
 
 unsafe extern "C" fn release_array(array: *mut Raw) {
-    // SAFETY: the array was made by `Producer::next`, which gave it its memory.
+    // SAFETY: `Producer::next` created the array and its memory.
     unsafe {
         drop(Box::from_raw((*array).private_data.cast::<Memory>()));
         (*array).release = None;
@@ -184,8 +184,8 @@ impl Producer {
                 let buffer = self.buffer(memory, 8, false);
                 buffers.push(buffer);
                 let right = if buffer.is_null() { 0 } else { SIZE as i64 };
-                let told = self.number(right);
-                *size = if told > right { right } else { told } as u64;
+                let claimed = self.number(right);
+                *size = if claimed > right { right } else { claimed } as u64;
             }
             buffers.push(sizes.as_ptr().cast());
             memory.buffers.push(sizes);
@@ -240,7 +240,7 @@ impl Producer {
         let fields = DataType::Struct(self.schema.fields().clone());
         let rows = i64::from(self.byte()).min(ROWS);
         let top = self.array(&mut memory, &fields, rows);
-        // SAFETY: `array` has just put it there; the copy is the one that is used.
+        // SAFETY: `array` has just written it; only the copy is used.
         let raw = unsafe { std::ptr::read(top) };
         let private_data = Box::into_raw(memory).cast();
         Raw { release: Some(release_array), private_data, ..raw }
@@ -255,7 +255,7 @@ unsafe extern "C" fn get_schema(
     let producer = unsafe { &mut *(*stream).private_data().cast::<Producer>() };
     match FFI_ArrowSchema::try_from(&producer.schema) {
         Ok(schema) => {
-            // SAFETY: `out` is there to be written to.
+            // SAFETY: the caller passes `out` to be written to.
             unsafe { out.write(schema) };
             0
         }

@@ -70,7 +70,7 @@ class RejectLimitError(DataError):
 
 
 class PublishError(Error):
-    """The output cannot be written, or another build holds the lock of the folder."""
+    """The output cannot be written, or another build has locked the folder."""
 
     exit_status = 3
 

@@ -1,4 +1,4 @@
-"""Files that the user names for a report, a feed or rows: complete or absent, checked early."""
+"""Output files for a report, a feed or rows: checked early, written completely or not at all."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ class IndexFile:
 
 @dataclass(frozen=True)
 class Warning:
-    """A warning: a stable code, how often it happened, and what to do."""
+    """A warning: a stable code, the number of occurrences, and what to do."""
 
     code: str
     count: int
@@ -95,7 +95,7 @@ class Report:
         return asdict(self)
 
 
-#: the texts of warnings, by code: what happened and what to do
+#: the texts of warnings by code, each after a count: what happened and what to do
 NOTES = {
     "publish.recovered": "build that was killed during its publication was completed first",
     "changes.delivered": "delivered of the change feeds that previous builds could not deliver;"
@@ -184,7 +184,7 @@ MAX_GOOGLE_INDEXES = 500
 
 
 def engine_warnings(options: Options, report: Report) -> list[Warning]:
-    """Warnings about what a search engine ignores or refuses."""
+    """Warnings about entries that a search engine ignores or refuses."""
     found: list[Warning] = []
     if {"priority", "changefreq"} & report.mapping.keys() and (
         options.for_ is None or options.preset.ignores_priority

@@ -122,7 +122,7 @@ def test_as_the_target_itself(server: HostileServer, name: str, tmp_path: Path,
     for target in (urlset.verify, urlset.read):
         try:
             done = target(f"{server.base}/sitemap.xml", allow_private=True)
-            if isinstance(done, urlset.verify.__globals__["Report"]):
+            if isinstance(done, urlset.verify.__globals__["VerifyReport"]):
                 assert not done.ok, name
             else:
                 with done as rows:

@@ -458,17 +458,17 @@ def announced(out: Path, urls: Path) -> Ended:
 @pytest.mark.parametrize("seed", range(3))
 def test_damaged_announce_journals(tmp_path: Path, out: Path, seed: int) -> None:
     """Any content of an SQLite file is ``journal.damaged`` or harmless."""
-    from urlset.announce.journal import Journal
+    from urlset.announce.journal import AnnounceJournal
 
     rng = random.Random(seed)
     folder = tmp_path / "announce"
-    with Journal(folder, "indexnow", "https://a.example", b"feed") as journal:
+    with AnnounceJournal(folder, "indexnow", "https://a.example", b"feed") as journal:
         journal.record([f"{SITE}/{n}" for n in range(500)])
     whole = (folder / "indexnow.sqlite3").read_bytes()
     wrong = 0
 
     def use(read_only: bool) -> None:
-        with Journal(
+        with AnnounceJournal(
             folder, "indexnow", "https://a.example", b"feed", read_only=read_only
         ) as journal:
             journal.accepted(f"{SITE}/1")
@@ -504,7 +504,7 @@ def test_damaged_announce_journals(tmp_path: Path, out: Path, seed: int) -> None
 
 @pytest.mark.parametrize("what", ["fifo", "link", "folder", "lock", "folder link", "super"])
 def test_an_announce_journal_that_is_none(tmp_path: Path, victim: Path, what: str) -> None:
-    from urlset.announce.journal import Journal
+    from urlset.announce.journal import AnnounceJournal
 
     folder = tmp_path / "announce"
     place = folder / "indexnow.sqlite3"
@@ -529,7 +529,7 @@ def test_an_announce_journal_that_is_none(tmp_path: Path, victim: Path, what: st
         tail += sum(named).to_bytes(4, "big") + bytes.fromhex("d9d505f920a163d7")
         (folder / "indexnow.sqlite3-journal").write_bytes(b"\0" * 512 + tail)
     with pytest.raises(package.Error) as told:
-        Journal(folder, "indexnow", "https://a.example", b"feed")
+        AnnounceJournal(folder, "indexnow", "https://a.example", b"feed")
     assert told.value.code in ("journal.damaged", "journal.unwritable")
     assert tree(victim) == before
 

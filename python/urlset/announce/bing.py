@@ -16,8 +16,8 @@ from ..transport.retry import retry_after
 from ..wording import count
 from .address import check_page
 from .client import Answer, Cancelled, EngineClient, Request, Retry, json_request
-from .journal import Journal
-from .report import Outcome
+from .journal import AnnounceJournal
+from .report import EngineOutcome
 from .secrets import find_key
 from .session import Session, interrupted
 from .spool import Spool, open_spool
@@ -114,7 +114,7 @@ def prepare(session: Session) -> Callable[[], None]:
             allowed=lambda found, _path: found == host, why=f"of another host than {host}",
         )  # fmt: skip
         journal = session.open(
-            Journal(target.state, "bing", base, spool.digest, read_only=session.dry_run)
+            AnnounceJournal(target.state, "bing", base, spool.digest, read_only=session.dry_run)
         )
 
     def submit(index: str) -> None:
@@ -137,7 +137,9 @@ def _quota(value: Any) -> int:
     raise AnnounceError("an answer without the quota of URLs", code="bing.answer")
 
 
-def _submit_urls(session: Session, bing: Bing, spool: Spool, journal: Journal, host: str) -> None:
+def _submit_urls(
+    session: Session, bing: Bing, spool: Spool, journal: AnnounceJournal, host: str
+) -> None:
     """Sends as many URLs as the quota allows; the next run of the same list sends the others."""
     fresh: Iterator[str] = (url for _host, url in spool.rows() if not journal.accepted(url))
     if session.dry_run:
@@ -147,7 +149,7 @@ def _submit_urls(session: Session, bing: Bing, spool: Spool, journal: Journal, h
             session.show(bing.submit_urls(batch).text())
             requests += 1
         detail = f"{count(requests, 'request')}, if the quota allows"
-        session.add(Outcome("bing", host, "planned", spool.count, detail=detail))
+        session.add(EngineOutcome("bing", host, "planned", spool.count, detail=detail))
         return
     sent = requests = 0
     error: AnnounceError | None = None
@@ -167,7 +169,7 @@ def _submit_urls(session: Session, bing: Bing, spool: Spool, journal: Journal, h
         raise
     finally:
         for _rest in fresh:
-            pass  # the journal counts what was accepted before
+            pass  # the journal counts the URLs that were accepted before
         accepted = sent + journal.skipped
         left = spool.count - accepted
         if left == 0:
@@ -179,7 +181,7 @@ def _submit_urls(session: Session, bing: Bing, spool: Spool, journal: Journal, h
                 code="bing.quota",
             )
         session.add(
-            Outcome(
+            EngineOutcome(
                 "bing", host, "accepted" if left == 0 else "partly" if accepted else "refused",
                 spool.count, accepted, journal.skipped, requests,
                 str(error) if error else count(requests, "request"),

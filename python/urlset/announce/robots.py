@@ -14,7 +14,7 @@ from ..transport.retry import MAX_REDIRECTS, is_redirect, redirected
 from ..wording import count
 from .address import check_page, split
 from .client import Answer, Request, Retry
-from .report import Outcome
+from .report import EngineOutcome
 
 if TYPE_CHECKING:
     from .session import Session
@@ -73,7 +73,7 @@ def with_block(text: bytes, indexes: Sequence[str]) -> bytes:
     return head + newline.join(block) + last + tail
 
 
-def write(session: Session, path: Path) -> Outcome:
+def write(session: Session, path: Path) -> EngineOutcome:
     """Updates the block of the file ``path``: completely or not at all."""
     indexes = session.target.need_indexes()
     if path.is_symlink() and not path.exists():
@@ -96,7 +96,7 @@ def write(session: Session, path: Path) -> Outcome:
     made = "unchanged" if new == old else "made" if old is None else "updated"
     if session.dry_run:
         session.show(f"write {path}: {made}\n\n{new.decode('utf-8', 'replace')}")
-        return Outcome("robots", str(path), "planned", len(indexes), detail=made)
+        return EngineOutcome("robots", str(path), "planned", len(indexes), detail=made)
     if new != old:
         try:
             with replacing(real, keep_owner=True) as file:
@@ -105,30 +105,30 @@ def write(session: Session, path: Path) -> Outcome:
             raise PublishError(
                 f"{real}: cannot be written: {error.strerror}", code="robots.unwritable"
             ) from None
-    return Outcome("robots", str(path), "accepted", len(indexes), len(indexes), detail=made)
+    return EngineOutcome("robots", str(path), "accepted", len(indexes), len(indexes), detail=made)
 
 
-def check(session: Session) -> Outcome:
+def check(session: Session) -> EngineOutcome:
     """Whether the live robots.txt of the site lists all indexes."""
     base = session.endpoint("robots", session.target.site)
     url = check_page(base, what="the URL of the site").origin + "/robots.txt"
     indexes = session.target.need_indexes()
     if session.dry_run:
         session.show(Request("GET", url).text())
-        return Outcome("robots", url, "planned", len(indexes), detail="would be fetched")
+        return EngineOutcome("robots", url, "planned", len(indexes), detail="would be fetched")
     answer, requests = _fetch(session, url)
     listed = set(sitemap_lines(answer.body[:READ_BY_GOOGLE]) if answer.status == 200 else [])
     missing = [index for index in indexes if index not in listed]
     count = len(indexes) - len(missing)
     if not missing:
-        return Outcome(
+        return EngineOutcome(
             "robots", url, "accepted", count, count, requests=requests, detail="lists all indexes"
         )
     why = f"does not list {missing[0]}"
     why += f" and {len(missing) - 1} more" if len(missing) > 1 else ""
     if answer.status != 200:
         why = f"HTTP {answer.status}: the site has no robots.txt that lists {missing[0]}"
-    return Outcome(
+    return EngineOutcome(
         "robots", url, "refused", len(indexes), count, requests=requests, detail=why,
         code="robots.not_listed",
     )  # fmt: skip

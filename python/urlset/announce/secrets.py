@@ -1,4 +1,4 @@
-"""Where keys come from: the environment or a file, never the command line, which ``ps`` shows."""
+"""Keys from the environment or a file, never from the command line, which ``ps`` shows."""
 
 from __future__ import annotations
 

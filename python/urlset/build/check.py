@@ -19,7 +19,7 @@ class StagedFile(NamedTuple):
     Attributes:
         path: the local file.
         name: its path in the set.
-        url: where it will be served.
+        url: its address after publication.
         listed: an index lists it.
         rules: the position of its rules.
     """
@@ -33,7 +33,7 @@ class StagedFile(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What is allowed in the set although it is unusual."""
+    """Unusual content that is allowed in the set."""
 
     hosts: Sequence[str] | None
     added: Sequence[str]

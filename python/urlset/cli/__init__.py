@@ -18,7 +18,7 @@ from ..errors import Error
 from ..wording import one_line
 
 COMMANDS = {
-    "init": "look at the columns of an input and write a commented urlset.toml",
+    "init": "inspect the columns of an input and write a commented urlset.toml",
     "build": "turn a catalog into sitemaps and publish them",
     "verify": "check sitemaps of any producer: a file, a folder, a URL",
     "read": "turn sitemaps back into rows",
@@ -73,7 +73,7 @@ UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
 
 def main(argv: list[str] | None = None) -> None:
     """Runs the command line and exits with its status."""
-    if argv is None:  # a process of its own
+    if argv is None:  # the main program of this process
         _open_streams()
         # pyarrow imports them if they are installed, which takes 0.3 s; urlset does not use them
         missing = dict.fromkeys(("numpy", "pandas"))
@@ -97,7 +97,7 @@ def main(argv: list[str] | None = None) -> None:
         _print_error(f"{error} [{error.code}]")
         status = error.exit_status
     except BrokenPipeError:
-        # the reader of the output is gone; Python must not fail again when it flushes at exit
+        # the reader of the output has ended; Python must not fail again when it flushes at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         status = 3
     except Exception as error:

@@ -1,4 +1,4 @@
-"""SIGINT and SIGTERM: cleaned up once, then the process ends."""
+"""SIGINT and SIGTERM: the first one starts the clean-up, then the process ends."""
 
 from __future__ import annotations
 

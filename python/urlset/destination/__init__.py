@@ -1,4 +1,4 @@
-"""Where a set is published."""
+"""The places where a set can be published."""
 
 from __future__ import annotations
 
@@ -12,5 +12,5 @@ from .interface import Destination
 def open_destination(
     out: str | os.PathLike[str], state: str | os.PathLike[str] | None = None
 ) -> Destination:
-    """The destination that the options ``out`` and ``state`` name. Nothing is read or created."""
+    """The destination of the options ``out`` and ``state``. Nothing is read or created."""
     return FolderDestination(Path(out), Path(state) if state is not None else None)

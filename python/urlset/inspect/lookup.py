@@ -1,4 +1,4 @@
-"""From what the user names to sitemap files: a file, a folder, an index, an http(s) URL."""
+"""The sitemap files of a target: a file, a folder, an index, an http(s) URL."""
 
 from __future__ import annotations
 

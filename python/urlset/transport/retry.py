@@ -1,4 +1,4 @@
-"""When a request is sent again, and when a redirect is followed."""
+"""Rules for retries and redirects."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def is_redirect(status: int) -> bool:
 
 
 def redirected(base: str, location: str) -> str | None:
-    """The URL that a Location header of ``base`` names, ``None`` where it is not a URL."""
+    """The URL that a Location header of ``base`` names, ``None`` if it is not a URL."""
     try:
         return urljoin(base, location)
     except ValueError:
@@ -61,7 +61,7 @@ def retry_after(headers: Mapping[str, str], default: float | None = None) -> flo
 
 
 def http_date(text: str | None) -> datetime | None:
-    """A date of a header in UTC, ``None`` where it is missing or invalid."""
+    """A date of a header in UTC, ``None`` if it is missing or invalid."""
     if not text or len(text) > MAX_DATE:
         return None
     try:

@@ -43,7 +43,7 @@ impl HostList {
         Ok(HostList { entries })
     }
 
-    /// Parses the entries of a manifest; what is not a host matches nothing.
+    /// Parses the entries of a manifest; an invalid entry matches no host.
     pub fn lenient(list: &[String]) -> HostList {
         HostList { entries: list.iter().filter_map(|text| entry(text).ok()).collect() }
     }

@@ -76,7 +76,7 @@ pub struct Folder {
 }
 
 impl Folder {
-    /// Parses an absolute URL, with or without the final `/`. The host `{host}` stands for any host.
+    /// Parses an absolute URL, with or without the final `/`. The host `{host}` means any host.
     ///
     /// # Errors
     /// `config.sitemap_url`, as for [`Site::parse`].

@@ -99,7 +99,7 @@ def test_answers(
     for outcome in report.outcomes:
         accepted = outcome.result in ("accepted", "partly")
         assert (outcome.code or "").startswith(f"{engine}.") or accepted
-        # only IndexNow asks for nothing but the status
+        # only IndexNow needs nothing but the status
         assert not accepted or engine == "indexnow"
         assert len(outcome.detail) < 1_000 and outcome.detail.isprintable()
     assert report.outcomes and not report.environment_failed
@@ -156,7 +156,7 @@ def test_interim_answers_do_not_keep_threads(
     assert own == []
 
 
-# --- robots --check: where it may be led
+# --- robots --check: the addresses that it may reach
 
 
 def test_check_is_not_led_to_another_private_host(

@@ -1,4 +1,4 @@
-"""A set of many hosts: each of them is announced by the folder that it serves."""
+"""A set of many hosts: each of them is announced by its folder."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ def test_a_new_file(site, tmp_path):
         ),
         (b"# urlset begin\n# urlset end", BLOCK[:-1]),
         (b"  # urlset begin \t\n\n# urlset end\n\n", BLOCK + b"\n"),
-        # a line by hand is not repeated
+        # an existing line is not repeated
         (b"sItEmAp :  https://www.example.com/sitemap.xml # mine\n", None),
         (b"Sitemap:https://www.example.com/sitemap.xml", None),
         (b"\xef\xbb\xbfSitemap: https://www.example.com/sitemap.xml\n", None),
@@ -59,7 +59,7 @@ def test_a_new_file(site, tmp_path):
             b"Sitemap: https://www.example.com/sitemap.xml\n",
             b"Sitemap: https://www.example.com/sitemap.xml\n",
         ),
-        # the value is compared as it is, and a comment is none
+        # the value is compared unchanged, without its comment
         (
             b"Sitemap: https://www.example.com/SITEMAP.xml\n",
             b"Sitemap: https://www.example.com/SITEMAP.xml\n\n" + BLOCK,
@@ -78,7 +78,7 @@ def test_what_is_written(site, tmp_path, before, after):
     after = before if after is None else after
     assert path.read_bytes() == after
     assert stat.S_IMODE(path.stat().st_mode) == 0o640
-    # a second time nothing is written at all
+    # a second run writes nothing
     node = path.stat()
     again = put(site, path)
     assert again.outcomes[0].detail == "unchanged"

@@ -25,7 +25,7 @@ fn cases(n: u32) -> ProptestConfig {
     ProptestConfig { cases: n, failure_persistence: None, ..ProptestConfig::default() }
 }
 
-/// All rows by our scanner, and the fault that ended it.
+/// All rows by the scanner of urlset, and the fault that ended it.
 fn scan(text: &[u8], delimiter: u8, max_cell: usize) -> (Vec<Vec<Vec<u8>>>, Option<CsvFault>) {
     const WIDTH: usize = 64;
     let format = CsvFormat {
@@ -89,7 +89,7 @@ fn oracle(text: &[u8], delimiter: u8) -> Vec<Vec<Vec<u8>>> {
 
 const DELIMITERS: &[u8] = b",;\t|~";
 
-/// Writes a cell quoted, or bare where it may be.
+/// Writes a cell, with quotes if `quoted` or if it needs them.
 fn write_cell(cell: &str, quoted: bool, delimiter: u8, out: &mut Vec<u8>) {
     let special = |c: u8| c == delimiter || matches!(c, b'\n' | b'\r');
     if quoted || cell.starts_with('"') || cell.bytes().any(special) {
@@ -275,7 +275,7 @@ fn told(text: &[u8], block: usize, options: &str) -> Option<Told> {
             let counts = [o.rows, o.urls, o.rejected, o.filtered, o.duplicates];
             Told { files, counts: Some(counts), rejects, error: None }
         }
-        // which shards and rejects were written by then depends on the blocks
+        // the shards and rejects that were written before the error depend on the blocks
         Err(e) => Told {
             files: BTreeMap::new(),
             counts: None,
@@ -330,8 +330,8 @@ proptest! {
 
 #[test]
 fn a_block_that_begins_inside_a_cell_and_has_no_end_of_row_is_not_the_last() {
-    // The first block ends after a line break with two quotes before it, inside a cell. Seen from
-    // there the text is at fault at once, and has no row's end in 16 MiB.
+    // The first block ends after a line break with two quotes before it, inside a cell. From
+    // there the text has a fault at once, and no end of a row in 16 MiB.
     let mut text = b"url,name\n/p/1,a\"x\n/p/2,\"open\n\"\"quoted\"\"\",".to_vec();
     text.truncate(text.len() - 1);
     text.extend_from_slice(b"\r");

@@ -72,7 +72,7 @@ fn unreadable(path: &str, e: io::Error) -> Error {
 /// The decompressed text of `path`, or of a file that is open already.
 ///
 /// # Errors
-/// `input.missing`, `input.unreadable`; `input.format` if it is no text.
+/// `input.missing`, `input.unreadable`; `input.format` if it is not text.
 pub fn open(path: &str, opened: Option<OpenFile>, count: Arc<AtomicU64>) -> Result<ByteStream> {
     let unreadable = |e: io::Error| unreadable(path, e);
     let (mut text, packed) = bytes(path, opened, count)?;
@@ -90,7 +90,7 @@ pub fn open(path: &str, opened: Option<OpenFile>, count: Arc<AtomicU64>) -> Resu
     })
 }
 
-/// Bytes that show whether a file is no text: the mark of tar is at offset 257.
+/// Bytes that show whether a file is not text: the mark of tar is at offset 257.
 const FIRST: u64 = 512;
 
 /// Returns an error that happened before.

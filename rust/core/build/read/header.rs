@@ -95,7 +95,7 @@ pub fn sniff(text: &[u8]) -> u8 {
     for &c in text {
         match c {
             b'"' => quoted = !quoted,
-            // empty lines before the header are no rows
+            // empty lines before the header are not rows
             b'\n' | b'\r' if !quoted && begun => break,
             b'\n' | b'\r' if !quoted => continue,
             _ if !quoted => {

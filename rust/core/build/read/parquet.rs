@@ -42,7 +42,7 @@ pub struct Parquet {
     path: String,
     open_file: Option<File>,
     options: ParquetOptions,
-    file: Option<Opened>,
+    file: Option<OpenParquet>,
 }
 
 /// Options of a Parquet file.
@@ -56,7 +56,7 @@ pub struct ParquetOptions {
     pub filters: Vec<Filter>,
 }
 
-struct Opened {
+struct OpenParquet {
     decoder: Decoder,
     /// the index of each slot's column among the columns that are read
     places: Vec<usize>,
@@ -129,7 +129,7 @@ impl Source for Parquet {
             None => File::open(&self.path),
         };
         let (opened, columns) =
-            guarded(|| Opened::new(file, rows)).map_err(|e| e.in_input(&self.path))?;
+            guarded(|| OpenParquet::new(file, rows)).map_err(|e| e.in_input(&self.path))?;
         self.file = Some(opened);
         Ok(columns)
     }
@@ -157,7 +157,7 @@ impl Source for Parquet {
     }
 
     fn consumed(&self) -> u64 {
-        self.file.as_ref().map_or(0, Opened::consumed)
+        self.file.as_ref().map_or(0, OpenParquet::consumed)
     }
 
     fn batch_memory(&self) -> usize {
@@ -165,8 +165,8 @@ impl Source for Parquet {
     }
 }
 
-impl Opened {
-    fn new(file: std::io::Result<File>, rows: usize) -> Result<(Opened, Columns)> {
+impl OpenParquet {
+    fn new(file: std::io::Result<File>, rows: usize) -> Result<(OpenParquet, Columns)> {
         let system = |e: std::io::Error| ErrorCode::InputUnreadable.error(plain(&e)).caused_by(e);
         let file = file.and_then(Positioned::new).map_err(system)?;
         let metadata = ArrowReaderMetadata::load(&file, ArrowReaderOptions::new());
@@ -177,7 +177,7 @@ impl Opened {
         });
         let metadata = metadata.map_err(|e| damaged(&e))?;
         let columns = columns(metadata.schema());
-        let opened = Opened {
+        let opened = OpenParquet {
             decoder: Decoder {
                 file,
                 metadata,
@@ -251,13 +251,13 @@ impl Opened {
     fn check_complete(&self) -> Result<()> {
         let metadata = self.decoder.metadata.metadata();
         let groups: i128 = metadata.row_groups().iter().map(|g| i128::from(g.num_rows())).sum();
-        let promised = i128::from(metadata.file_metadata().num_rows());
-        if groups == promised && promised == i128::from(self.done) {
+        let declared = i128::from(metadata.file_metadata().num_rows());
+        if groups == declared && declared == i128::from(self.done) {
             return Ok(());
         }
         let found = self.done;
         Err(damaged(&format!(
-            "{found} rows where its directory says {promised}, {groups} in groups"
+            "{found} rows where its directory says {declared}, {groups} in groups"
         )))
     }
 
@@ -290,7 +290,7 @@ impl Opened {
     }
 }
 
-impl Drop for Opened {
+impl Drop for OpenParquet {
     fn drop(&mut self) {
         self.decoder.ahead.end(); // threads may be waiting for room
     }

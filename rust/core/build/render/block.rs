@@ -230,7 +230,7 @@ impl BlocksOfRow<'_> {
         let mut wrong = None;
         let is_struct = one(value);
         let is_list = value.items(|item| {
-            // a struct without values is what a list with gaps has
+            // lists with gaps contain structs without values
             if !is_empty(item) && !one(item) {
                 wrong.get_or_insert_with(|| shown(item));
             }

@@ -68,7 +68,7 @@ impl<'d> ShardWriter<'d> {
     ///
     /// # Errors
     /// Those of the sink and the encoder; `output.same_name`; `internal.gzip` and `internal.bytes`
-    /// if the file is not what it must be.
+    /// if the file is not the expected one.
     pub fn write(&self, mut shard: Shard) -> Result<ShardEntry> {
         let mut pieces = take(&mut shard.pieces);
         if !self.text {
