@@ -7,11 +7,10 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..build.job import Build, OnProgress
 from ..errors import PublishError
 from ..option_table import options_of
 from ..options import Options
@@ -20,6 +19,9 @@ from .output import as_json, quiet_option, write_report
 from .params import given, params_of
 from .signals import BUILD_GRACE, stoppable
 from .summary import show
+
+if TYPE_CHECKING:
+    from ..build.job import Build, OnProgress
 
 EXAMPLES = """\b
 Examples:
@@ -91,6 +93,8 @@ def _run(
     globs, folders, URIs, or - for standard input; compressed by gzip, zstd, bzip2 or xz. Columns
     are found by name where no option names them. The live set changes only if everything succeeds.
     """
+    from ..build.job import Build  # --help does without it, and takes 20 ms less
+
     if config is None and not inputs and Path("urlset.toml").is_file():
         config = Path("urlset.toml")
     written = {"json": Path(json_path)} if json_path and json_path != "-" else {}

@@ -269,7 +269,7 @@ impl<'r> Renderer<'r> {
     }
 
     /// Appends the fields after the loc; returns the lastmod.
-    #[inline]
+    #[inline(always)] // as `Rendering::row`
     fn fields(
         &mut self,
         row: &impl Row,
