@@ -15,7 +15,7 @@ use crate::inspect::codes;
 use crate::inspect::document::entry::{Entry, Form, Visitor};
 use crate::inspect::document::inflate::Inflater;
 use crate::inspect::document::parse;
-use crate::inspect::finding::{Location, Log};
+use crate::inspect::finding::Log;
 use crate::inspect::rows::{Rows, schema};
 use crate::thread::{guard, inject, start};
 
@@ -186,9 +186,7 @@ impl ReadWork {
                 opened.stamp.check(path, &mut log);
             }
             Err(error) => {
-                log.add(&codes::FILE_UNREADABLE, Location::default(), None, || {
-                    crate::error::plain(&error)
-                });
+                log.whole_file(&codes::FILE_UNREADABLE, || crate::error::plain(&error));
             }
         }
         visitor.finish(name, &log);
