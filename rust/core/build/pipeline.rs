@@ -39,7 +39,6 @@ use self::assembly::{Assembly, SetPacker};
 use self::collector::Collector;
 use self::dispatch::Dispatch;
 use self::gate::Gate;
-use self::progress::FirstPanic;
 use self::reader::Reader;
 use self::worker::Worker;
 use crate::build::duplicates::seen::Seen;
@@ -52,11 +51,11 @@ use crate::build::shard::split::Spleftovers;
 use crate::build::write::rejects::RejectFile;
 use crate::build::write::writer::{Destination, ShardWriter};
 use crate::config::{Config, Duplicates, Output};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::flow::memory::MemoryUse;
 use crate::flow::outcome::{Outcome, RunError};
 use crate::flow::pool::Pool;
-use crate::thread::{guard, start, start_scoped};
+use crate::thread::{FirstError, guard, start, start_scoped, start_several};
 
 /// What a run reads and writes.
 pub struct Run<'d> {
@@ -79,7 +78,8 @@ pub struct Run<'d> {
 /// The first in the order of the rows, if rows are the reason. The files in the sink are then of no
 /// use. A panic in any thread is `internal.panic`.
 pub fn run(config: &Config, run: Run<'_>) -> Result<Outcome, RunError> {
-    let panic = Arc::new(FirstPanic::default());
+    // a panic takes precedence over all other errors, which may be its consequences
+    let panic = Arc::new(FirstError::default());
     let result = guard("run", || run_all(config, run, &panic));
     match panic.take() {
         Some(error) => Err(error.into()),
@@ -87,13 +87,16 @@ pub fn run(config: &Config, run: Run<'_>) -> Result<Outcome, RunError> {
     }
 }
 
-fn run_all(config: &Config, run: Run<'_>, panic: &Arc<FirstPanic>) -> Result<Outcome, RunError> {
+fn run_all(config: &Config, run: Run<'_>, panic: &Arc<FirstError>) -> Result<Outcome, RunError> {
     let Run { sources, destination, rejects, progress, seen } = run;
     let seen_urls = (config.duplicates != Duplicates::Keep).then(|| seen.take());
     let rules = Arc::new(Rules::new(config, seen_urls.as_ref().map(|seen| seen.key))?);
     let writer = ShardWriter::new(config, destination);
     let (pool, gate) = (Pool::default(), Gate::default());
-    let failed = |error| panic.report(error, &progress);
+    let failed = |error| {
+        panic.report(error);
+        progress.stop();
+    };
     // spill files are created in the folder of the state
     let folder = rejects.parent().map(PathBuf::from).unwrap_or_default();
 
@@ -130,7 +133,11 @@ fn run_all(config: &Config, run: Run<'_>, panic: &Arc<FirstPanic>) -> Result<Out
             written: entries,
             pool: pool.clone(),
         };
-        start_workers(scope, worker, config.workers(), failed)?;
+        start_several(config.workers(), || {
+            let worker = worker.clone();
+            start_scoped(scope, "worker", move || worker.work(), failed)
+        })?;
+        drop(worker); // the threads have the queues
         let sorter = config.sort.then(|| {
             let (folder, pool) = (folder.clone(), pool.clone());
             Sorter::new(config, scope, folder, pool, &progress.stop, failed)
@@ -167,33 +174,16 @@ fn run_all(config: &Config, run: Run<'_>, panic: &Arc<FirstPanic>) -> Result<Out
 fn start_reader(
     reader: Reader,
     sources: Vec<Box<dyn AnySource>>,
-    panic: &Arc<FirstPanic>,
+    panic: &Arc<FirstError>,
 ) -> Result<()> {
     // the collector must know the reason before its queue of events is closed
     let (panic, watched, alive) = (panic.clone(), reader.progress.clone(), reader.events.clone());
     let failed = move |error| {
-        panic.report(error, &watched);
+        panic.report(error);
+        watched.stop();
         drop(alive);
     };
     start("reader", move || reader.read_all(sources), failed).map(drop)
-}
-
-/// Starts the workers. If the system refuses some of them, the others do all the work.
-fn start_workers<'scope>(
-    scope: &'scope thread::Scope<'scope, '_>,
-    worker: Worker<'scope>,
-    count: usize,
-    failed: impl Fn(Error) + Copy + Send + 'scope,
-) -> Result<()> {
-    for number in 0..count {
-        let worker = worker.clone();
-        match start_scoped(scope, "worker", move || worker.work(), failed) {
-            Ok(_) => {}
-            Err(error) if number == 0 => return Err(error),
-            Err(_) => break,
-        }
-    }
-    Ok(())
 }
 
 fn groups(config: &Config) -> Option<HreflangGroups> {
