@@ -141,21 +141,7 @@ class _Rules(Protocol):
     @property
     def added(self) -> Sequence[str]: ...
     @property
-    def kept_duplicates(self) -> bool: ...
-
-class _Checks(Protocol):
-    """The options of a check."""
-
-    @property
-    def threads(self) -> int | None: ...
-    @property
-    def memory(self) -> int: ...
-    @property
-    def duplicates(self) -> bool: ...
-    @property
-    def reciprocity(self) -> bool: ...
-    @property
-    def most(self) -> int: ...
+    def keeps_duplicates(self) -> bool: ...
 
 @final
 class FileReport:
@@ -171,7 +157,13 @@ class FileReport:
     counts: Final[dict[str, int]]
 
 def verify_files(
-    targets: Sequence[_Target], rules: Sequence[_Rules], checks: _Checks
+    targets: Sequence[_Target],
+    rules: Sequence[_Rules],
+    threads: int | None,
+    memory: int,
+    duplicates: bool,
+    reciprocity: bool,
+    most: int,
 ) -> list[FileReport]: ...
 def finding_codes() -> list[tuple[str, str, str]]: ...
 

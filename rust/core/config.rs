@@ -387,17 +387,13 @@ impl Config {
         {
             return limit("max_rejects: a share is from 0% to 100%".into());
         }
-        match self.delimiter.as_deref().map(|text| text.chars().count()) {
-            Some(n) if n != 1 && self.delimiter_byte().is_none() => Err(ErrorCode::ConfigDelimiter
-                .error(format!(
-                    "delimiter: {:?} is not one character",
-                    self.delimiter.as_deref().unwrap_or("")
-                ))),
-            Some(_) if self.delimiter_byte().is_none() => limit(format!(
-                "delimiter: {:?} is not an ASCII character that can delimit",
-                self.delimiter.as_deref().unwrap_or("")
-            )),
-            _ => Ok(()),
+        match self.delimiter.as_deref().filter(|_| self.delimiter_byte().is_none()) {
+            None => Ok(()),
+            Some(text) if text.chars().count() == 1 => {
+                limit(format!("delimiter: {text:?} is not an ASCII character that can delimit"))
+            }
+            Some(text) => Err(ErrorCode::ConfigDelimiter
+                .error(format!("delimiter: {text:?} is not one character"))),
         }
     }
 

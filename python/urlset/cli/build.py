@@ -21,7 +21,7 @@ from .signals import BUILD_GRACE, stoppable
 from .summary import show
 
 if TYPE_CHECKING:
-    from ..build.job import Build, OnProgress
+    from ..build.job import OnProgress
 
 EXAMPLES = """\b
 Examples:

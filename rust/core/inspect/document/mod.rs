@@ -26,7 +26,7 @@ mod text;
 pub mod window;
 mod xml;
 
-use crate::inspect::finding::{Location, Log};
+use crate::inspect::finding::Log;
 use crate::inspect::{check, codes};
 use crate::sitemap::url::split_absolute;
 use entry::{Form, Visitor};
@@ -58,9 +58,7 @@ pub fn parse<V: Visitor>(
     fast: bool,
 ) -> (Summary, Vec<u8>) {
     let mut source = Window::new(bytes);
-    if let Err(error) = source.more() {
-        log.add(&codes::FILE_UNREADABLE, Location::default(), None, || crate::error::plain(&error));
-    }
+    fill(&mut source, log);
     let start = source.at();
     if let Some(form) = encoding::of(source.window()) {
         source = decode(source, form, log);
@@ -98,9 +96,7 @@ pub fn parse<V: Visitor>(
         log.add(&codes::UTF8_INVALID, at, None, || "bytes that are not UTF-8".to_owned());
     }
     if document.form == Form::Unknown && first.is_some() && !log.is_broken() {
-        log.add(&codes::FILE_NOT_SITEMAP, Location::default(), None, || {
-            "no root element".to_owned()
-        });
+        log.whole_file(&codes::FILE_NOT_SITEMAP, || "no root element".to_owned());
     }
     let xml::Document { form, entries, .. } = document;
     (Summary { form, entries, bytes }, source.into_buffer())
@@ -113,17 +109,21 @@ fn decode(source: Window, form: encoding::SourceEncoding, log: &mut Log) -> Wind
         log.add_harmless(&codes::UTF8_INVALID, source.at(), || "the file is in UTF-16".to_owned());
     }
     let mut source = source.decode(form);
-    if let Err(error) = source.more() {
-        log.add(&codes::FILE_UNREADABLE, Location::default(), None, || crate::error::plain(&error));
-    }
+    fill(&mut source, log);
     source
+}
+
+/// Reads the first bytes.
+fn fill(source: &mut Window, log: &mut Log) {
+    if let Err(error) = source.more() {
+        log.whole_file(&codes::FILE_UNREADABLE, || crate::error::plain(&error));
+    }
 }
 
 fn log_empty(source: &mut Window, log: &mut Log) {
     match source.take_damage() {
         Some((damage, at)) => log.add(damage.code, at, None, || damage.message),
-        None => log
-            .add(&codes::FILE_EMPTY, Location::default(), None, || "the file is empty".to_owned()),
+        None => log.whole_file(&codes::FILE_EMPTY, || "the file is empty".to_owned()),
     }
 }
 
