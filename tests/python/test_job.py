@@ -167,6 +167,22 @@ def test_equal_shards_of_different_parts_share_a_file(out: Path) -> None:
     assert report.urls == 200 and len(list(out.glob("*.gz"))) == 1
 
 
+def fail(pickled: bytes) -> None:
+    pickle.loads(pickled).write(pa.table({"x": [1]}), name="task 3")
+
+
+def test_an_error_of_a_task_reaches_the_driver(out: Path) -> None:
+    job = plan(out, loc="no_such_column")
+    with SPAWN.Pool(1) as pool, pytest.raises(urlset.ConfigError, match="task 3") as caught:
+        pool.apply(fail, (pickle.dumps(job),))
+    assert caught.value.code == "column.missing" and caught.value.exit_status == 2
+    assert caught.value.input == "task 3"
+    for kind in (urlset.Error, urlset.ConflictError):
+        error = kind("at row 3", code="x.y", row=3, column="c")
+        again = pickle.loads(pickle.dumps(error))
+        assert (type(again), str(again), again.__dict__) == (kind, "at row 3", error.__dict__)
+
+
 def test_abort(out: Path) -> None:
     job = plan(out)
     job.commit([job.write(table(0, 250))])
