@@ -69,7 +69,7 @@ class SitemapSource(DataSource):
         """
         if not overwrite:
             raise ConfigError(
-                'append: a set is replaced as a whole, since its index lists all sitemaps; write'
+                "append: a set is replaced as a whole, since its index lists all sitemaps; write"
                 ' all rows with mode("overwrite")',
                 code="spark.append",
             )
@@ -135,7 +135,9 @@ def _value(one: Option | None, key: str, text: str) -> Any:
         try:
             return int(text)
         except ValueError:
-            raise ConfigError(f"{key}: {text!r} is not a whole number", code="config.type") from None
+            raise ConfigError(
+                f"{key}: {text!r} is not a whole number", code="config.type"
+            ) from None
     return text
 
 
