@@ -43,6 +43,30 @@ def plan(given: Mapping[str, Any]) -> Job:
     return Job(**{"threads": 1, **given})
 
 
+class Batches:
+    """An iterator that keeps the exception of another one: a stream of Arrow passes only its text.
+
+    Attributes:
+        error: what the engine, or code of the user that runs in the task, raised.
+    """
+
+    def __init__(self, batches: Iterator[Any]) -> None:
+        self._batches = batches
+        self.error: Exception | None = None
+
+    def __iter__(self) -> Batches:
+        return self
+
+    def __next__(self) -> Any:
+        try:
+            return next(self._batches)
+        except StopIteration:
+            raise
+        except Exception as error:
+            self.error = error
+            raise
+
+
 def write(job: Job, batches: Iterator[Any], number: int) -> str:
     """Writes the rows of a task; what it raises names the partition.
 
@@ -57,9 +81,12 @@ def write(job: Job, batches: Iterator[Any], number: int) -> str:
         The part as JSON.
     """
     partition = f"partition {number}"
+    source = Batches(batches)
     try:
-        return job.write(batches, name=partition).to_json()
+        return job.write(source, name=partition).to_json()
     except Error as error:
+        if source.error is not None:
+            raise source.error from None
         message = str(error)
         if not message.startswith(partition):
             message = f"{partition}: {message}"

@@ -183,6 +183,10 @@ def test_an_error_of_a_task_reaches_the_driver(out: Path) -> None:
         assert (type(again), str(again), again.__dict__) == (kind, "at row 3", error.__dict__)
 
 
+def test_a_function_of_a_user_may_use_the_package() -> None:
+    assert pickle.loads(pickle.dumps(urlset)) is urlset
+
+
 def test_abort(out: Path) -> None:
     job = plan(out)
     job.commit([job.write(table(0, 250))])

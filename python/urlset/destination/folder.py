@@ -64,8 +64,8 @@ class FolderDestination:
     def abort(self, name: str, job: str) -> None:
         """Removes the staging of a job; it is not an error if there is none.
 
-        A commit that was cut off after its journal was written is completed by the next build, which
-        needs what is staged.
+        A commit that was cut off after its journal was written is completed by the next build,
+        which needs what is staged.
         """
         with (
             Completion().writing(self._state),
