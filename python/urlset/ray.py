@@ -72,6 +72,8 @@ def write(
         for cause in _causes(error):
             # the exception that Ray raises has the type of its cause, and a traceback as message
             if isinstance(cause, Error) and not isinstance(cause, RayTaskError):
+                # Ray has added how to configure its retries
+                cause.args = (str(cause).partition("\n")[0],)
                 raise cause from None
         raise
 

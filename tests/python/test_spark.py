@@ -257,19 +257,24 @@ def test_a_job_that_fails_is_aborted(spark: SparkSession, out: Path) -> None:
     assert live(out) == locs(100, 800)
 
 
-def slowly(batches: Iterator[Any]) -> Iterator[Any]:
-    for batch in batches:
-        time.sleep(0.02)
-        yield batch
+def slow_frame(spark: SparkSession, first: int, last: int, partitions: int = 2) -> DataFrame:
+    """Rows that arrive a batch at a time, since a batch is larger than the buffers on its way."""
+
+    def slowly(batches: Iterator[Any]) -> Iterator[Any]:
+        for batch in batches:
+            time.sleep(0.05)
+            yield batch
+
+    df = frame(spark, first, last, partitions).selectExpr("loc", "repeat('x', 4000) as pad")
+    return df.mapInArrow(slowly, "loc string, pad string")
 
 
 def test_a_killed_worker_process(spark: SparkSession, out: Path) -> None:
     """SIGKILL hits a process that is writing a part; Spark runs the task again."""
-    df = frame(spark, 0, 4_000, 2).mapInArrow(slowly, "loc string")
     with killing(lambda: writers(out)) as killed:
-        save(df, out)
+        save(slow_frame(spark, 0, 3_000), out)
     assert len(killed) == 1
-    assert live(out) == locs(0, 4_000)
+    assert live(out) == locs(0, 3_000)
     must_be_whole(out)
 
 
