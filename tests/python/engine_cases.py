@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import urlset
 from conftest import SITE, read_index, read_set
@@ -58,31 +59,24 @@ def writers(out: Path) -> list[int]:
 
 
 @contextmanager
-def killing(
-    find: Callable[[], list[int]], kills: int = 1, delay: float = 0.0
-) -> Iterator[list[int]]:
-    """Kills processes while the block runs: the list contains those that a SIGKILL ended.
+def killing(out: Path, mark: Path) -> Iterator[list[int]]:
+    """Kills a process that writes a part, while the block runs.
 
     Args:
-        find: the processes that may be killed now.
-        delay: seconds between the first sight and the kill.
+        mark: created after the kill; until then the rows wait, see :func:`paused`.
+
+    Returns:
+        The process that a SIGKILL ended.
     """
     killed: list[int] = []
     stop = threading.Event()
 
     def run() -> None:
-        while len(killed) < kills and not stop.wait(0.005):
-            for process in find()[:1]:
-                if process in killed:
-                    continue
-                stop.wait(delay)
-                if process not in find():
-                    continue  # it ended before: no hit
-                try:
-                    os.kill(process, signal.SIGKILL)
-                except ProcessLookupError:
-                    continue
+        while not killed and not stop.wait(0.01):
+            for process in writers(out)[:1]:
+                os.kill(process, signal.SIGKILL)
                 killed.append(process)
+                mark.touch()
 
     thread = threading.Thread(target=run)
     thread.start()
@@ -91,6 +85,16 @@ def killing(
     finally:
         stop.set()
         thread.join()
+
+
+def paused(batches: Iterator[Any], at: int, mark: Path) -> Iterator[Any]:
+    """The batches; before batch ``at`` they wait until the mark is there."""
+    for number, batch in enumerate(batches):
+        if number == at:
+            end = time.monotonic() + LIMIT
+            while not mark.exists() and time.monotonic() < end:
+                time.sleep(0.01)
+        yield batch
 
 
 def wait_for(condition: Callable[[], bool]) -> None:

@@ -6,15 +6,15 @@ import csv
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import engine_cases
 import pytest
 import urlset
 from conftest import SITE
-from engine_cases import killing, listed, live, locs, must_be_whole, writers
+from engine_cases import killing, listed, live, locs, must_be_whole, paused
 
 pyspark = pytest.importorskip("pyspark", reason="the tests of Spark need pyspark and Java")
 
@@ -23,8 +23,9 @@ from pyspark import cloudpickle
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-# the functions of this module run in processes that cannot import it
-cloudpickle.register_pickle_by_value(sys.modules[__name__])
+# their functions run in processes that cannot import them
+for module in (sys.modules[__name__], engine_cases):
+    cloudpickle.register_pickle_by_value(module)
 URL = f"concat('{SITE}/p/', id)"
 #: small, quiet, loopback only; in local mode the second number is how often a task may fail
 SETTINGS = {
@@ -257,22 +258,18 @@ def test_a_job_that_fails_is_aborted(spark: SparkSession, out: Path) -> None:
     assert live(out) == locs(100, 800)
 
 
-def slow_frame(spark: SparkSession, first: int, last: int, partitions: int = 2) -> DataFrame:
+def paused_frame(df: DataFrame, at: int, mark: Path) -> DataFrame:
     """Rows that arrive a batch at a time, since a batch is larger than the buffers on its way."""
-
-    def slowly(batches: Iterator[Any]) -> Iterator[Any]:
-        for batch in batches:
-            time.sleep(0.05)
-            yield batch
-
-    df = frame(spark, first, last, partitions).selectExpr("loc", "repeat('x', 4000) as pad")
-    return df.mapInArrow(slowly, "loc string, pad string")
+    return df.selectExpr("loc", "repeat('x', 4000) as pad").mapInArrow(
+        lambda batches: paused(batches, at, mark), "loc string, pad string"
+    )
 
 
-def test_a_killed_worker_process(spark: SparkSession, out: Path) -> None:
+def test_a_killed_worker_process(spark: SparkSession, tmp_path: Path, out: Path) -> None:
     """SIGKILL hits a process that is writing a part; Spark runs the task again."""
-    with killing(lambda: writers(out)) as killed:
-        save(slow_frame(spark, 0, 3_000), out)
+    mark = tmp_path / "mark"
+    with killing(out, mark) as killed:
+        save(paused_frame(frame(spark, 0, 3_000, 2), 5, mark), out)
     assert len(killed) == 1
     assert live(out) == locs(0, 3_000)
     must_be_whole(out)
