@@ -6,7 +6,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,8 @@ from conftest import SITE, read_index, read_set
 
 #: how long a test waits for what must happen
 LIMIT = 120.0
+#: of 100 rows; the same date in all rows would be a finding
+DATES = [f"2026-01-{1 + number % 28:02}" for number in range(100)]
 
 
 def locs(first: int, last: int) -> list[str]:
@@ -97,8 +99,10 @@ def paused(batches: Iterator[Any], at: int, mark: Path) -> Iterator[Any]:
         yield batch
 
 
-def wait_for(condition: Callable[[], bool]) -> None:
-    end = time.monotonic() + LIMIT
-    while not condition():
-        assert time.monotonic() < end, "it did not happen"
-        time.sleep(0.01)
+def example(engine: str, folder: Path, out: Path) -> str:
+    """The example of an engine in the documents, with its inputs in a folder."""
+    text = (Path(__file__).parents[2] / "docs/engines.md").read_text()
+    blocks = [block.split("```")[0] for block in text.split("```python\n")[1:]]
+    [code] = [block for block in blocks if f"import urlset.{engine}" in block]
+    code = code.replace('"products"', f'"{folder}/products"')
+    return code.replace("/mnt/shared/sitemaps", str(out))

@@ -12,10 +12,11 @@ from typing import Any
 
 import engine_cases
 import pyarrow as pa
+import pyarrow.parquet as parquet
 import pytest
 import urlset
 from conftest import SITE
-from engine_cases import killing, listed, live, locs, must_be_whole, paused, staged
+from engine_cases import DATES, example, killing, listed, live, locs, must_be_whole, paused, staged
 
 ray = pytest.importorskip("ray", reason="the tests of Ray need Ray Data")
 
@@ -263,6 +264,18 @@ def test_the_sink_of_a_user(out: Path) -> None:
     unused = urlset.ray.SitemapSink(site=SITE, out=out)
     assert staged(out) == [f"staging-{unused.job.id}"]
     unused.job.abort()
+    must_be_whole(out)
+
+
+def test_the_example_of_the_documents(
+    tmp_path: Path, out: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "products").mkdir()
+    rows = pa.table({"product_url": locs(0, 100), "updated_at": DATES})
+    parquet.write_table(rows, tmp_path / "products/1.parquet")
+    exec(example("ray", tmp_path, out), {})
+    assert capsys.readouterr().out.endswith("100\n")
+    assert sorted(live(out)) == sorted(locs(0, 100))
     must_be_whole(out)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import os
+import pickle
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -11,10 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import engine_cases
+import pyarrow as pa
 import pytest
 import urlset
 from conftest import SITE
-from engine_cases import killing, listed, live, locs, must_be_whole, paused
+from engine_cases import DATES, example, killing, listed, live, locs, must_be_whole, paused
 
 pyspark = pytest.importorskip("pyspark", reason="the tests of Spark need pyspark and Java")
 
@@ -31,6 +33,8 @@ URL = f"concat('{SITE}/p/', id)"
 SETTINGS = {
     "spark.master": "local[2,3]",
     "spark.driver.memory": "512m",
+    # the sessions are short: optimised code does not pay
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.ui.enabled": "false",
@@ -309,10 +313,6 @@ def test_of_two_jobs_the_first_commit_wins(spark: SparkSession, out: Path) -> No
 
 
 def test_a_message_is_small_and_the_writer_can_be_pickled(out: Path) -> None:
-    import pickle
-
-    import pyarrow as pa
-
     writer = urlset.spark.SitemapSource({"site": SITE, "out": str(out)}).writer(None, True)
     pickled = pickle.dumps(writer)
     batches = pa.table({"loc": locs(0, 1_000)}).to_batches()
@@ -323,6 +323,18 @@ def test_a_message_is_small_and_the_writer_can_be_pickled(out: Path) -> None:
     pickle.loads(pickled).commit([message])
     pickle.loads(pickled).abort([message, None])
     assert live(out) == locs(0, 1_000)
+    must_be_whole(out)
+
+
+def test_the_example_of_the_documents(
+    spark: SparkSession, tmp_path: Path, out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = {"product_url": locs(0, 100), "updated_at": DATES,
+            "in_stock": [True, False] * 50}  # fmt: skip
+    spark.createDataFrame(pa.table(rows)).write.parquet(str(tmp_path / "products"))
+    monkeypatch.chdir(tmp_path)
+    exec(example("spark", tmp_path, out), {})
+    assert sorted(live(out)) == sorted(locs(0, 100)[::2])
     must_be_whole(out)
 
 
