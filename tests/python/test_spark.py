@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import os
 import pickle
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -18,7 +19,9 @@ import urlset
 from conftest import SITE
 from engine_cases import DATES, example, killing, listed, live, locs, must_be_whole, paused
 
-pyspark = pytest.importorskip("pyspark", reason="the tests of Spark need pyspark and Java")
+pyspark = pytest.importorskip("pyspark", reason="the tests of Spark need pyspark")
+if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
+    pytest.skip("the tests of Spark need Java 17", allow_module_level=True)
 
 import urlset.spark
 from pyspark import cloudpickle
@@ -284,8 +287,6 @@ def test_a_destination_that_the_tasks_cannot_reach(spark: SparkSession, out: Pat
     text = str(out)
 
     def hiding(batches: Iterator[Any]) -> Iterator[Any]:
-        import shutil
-
         for staging in Path(text, ".urlset").glob("staging-*"):
             shutil.rmtree(staging, ignore_errors=True)
         yield from batches
