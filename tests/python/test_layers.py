@@ -52,6 +52,10 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "build.write": ("build.*", "destination.interface", "report", *BASE),
     "build.commit": ("build.*", "destination.*", "report", "option*", *BASE),
     "build.job": ("build.*", "destination.*", "report", "toml", "option*", *BASE),
+    # the same job on engines
+    "engine": ("build.job", "build.part", "report", "option*", *BASE),
+    "spark": ("engine", "build.job", "option*", *BASE),
+    "ray": ("engine", "report", *BASE),
     "build.init": ("build.source.*", "option*", *BASE),
     # reading back
     "inspect.*": (
