@@ -17,7 +17,7 @@ ROOT = Path(urlset.__file__).parent
 #: layers from the bottom to the top; a module belongs to the first pattern that fits, and imports
 #: only its own layer and those that it names
 BASE = (
-    "errors", "wording", "_core", "signals", "threads", "outfile", "hosts", "rows",
+    "errors", "wording", "_core", "signals", "threads", "interruptible", "outfile", "hosts", "rows",
 )  # fmt: skip
 LAYERS: dict[str, tuple[str, ...]] = {
     # what everything else uses
@@ -26,6 +26,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "signals": (),
     "_core": (),
     "threads": ("errors",),
+    "interruptible": ("threads",),
     "outfile": ("errors",),
     "hosts": ("errors", "_core"),
     "rows": ("errors", "outfile", "_core"),
@@ -34,7 +35,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "keywords": ("option*",),
     "report": ("option*", *BASE),
     # where a set is published; only its package knows which kind of destination it is
-    "destination.*": ("option*", *BASE),
+    "destination.*": ("transport.*", "option*", *BASE),
     # the stages of a build; they do not import each other
     "build.source.*": ("transport.*", "option*", *BASE),
     "build.names": ("option*", *BASE),

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from ...errors import ConfigError, InputError
+from ...interruptible import CallTimeout, interruptible
 from ...options import Options
 from .input import Input, as_input_error
-from .interruptible import CallTimeout, interruptible
 from .names import by_ending
 from .pipe import stream_input
 from .scan import dataset_input
