@@ -75,10 +75,19 @@ class Seen:
 
     def __new__(cls) -> Seen: ...
 
+class ShardSink(Protocol):
+    """What takes the shards of a build; threads of the core call it."""
+
+    def put(self, name: str, data: Any, digest: str, /) -> None:
+        """Takes a complete file: its content as a buffer, the digest of what is compressed."""
+
+    def finish(self) -> None:
+        """Returns when all files are durable."""
+
 def build(
     config_json: str,
     sources: Sequence[tuple[str, str, Any, Sequence[tuple[int, int]]]],
-    folder: str | PathLike[str],
+    sink: str | PathLike[str] | ShardSink,
     rejects: str | PathLike[str],
     progress: Progress,
     seen: Seen,
@@ -90,7 +99,7 @@ def build(
 def choose(config_json: str, names: Sequence[str], kinds: str) -> tuple[list[str], str]: ...
 def count_rejects(path: str | PathLike[str]) -> dict[str, int]: ...
 def address(url: str) -> str: ...
-def digest(text: str) -> str: ...
+def digest(data: str | bytes) -> str: ...
 def look(config_json: str, path: str, format: str, begun: Any = None) -> list[str]: ...
 def is_prose(head: bytes, whole: bool, encoding: str | None) -> bool: ...
 def recognise(head: bytes, whole: bool, encoding: str | None) -> str: ...

@@ -6,6 +6,7 @@ mod error;
 mod extension;
 mod index;
 mod run;
+mod sink;
 mod stream;
 mod url;
 mod verify;
