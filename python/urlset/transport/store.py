@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Location", "NotFoundError", "Object", "StoreFailure", "Stored", "VersionError", "address_of",
-    "is_store", "open_store",
+    "is_store", "open_store", "stored_of",
 ]  # fmt: skip
 
 INSTALL = "pip install 'urlset[cloud]'"
@@ -277,13 +277,14 @@ class Location:
         except NotFoundError:
             return None
         if self.address.scheme == "s3" and found.version["e_tag"] is None:
-            raise self._raised(StoreFailure.not_a_store(self.address, endpoint_of("s3")), key)
+            failure = StoreFailure.not_a_store(self.address, endpoint_of("s3"))
+            raise self.error(key, failure.kind, failure.reason)
         return found
 
     def head(self, key: str) -> Stored | None:
         """What is known of an object; None if there is none."""
         try:
-            return _stored(self.call(lambda: self.store.head(key), "read", key))
+            return stored_of(self.call(lambda: self.store.head(key), "read", key))
         except NotFoundError:
             return None
         except Error:  # a response to HEAD has no body: that to GET contains the reason
@@ -336,7 +337,7 @@ class Location:
             chunk = self.call(lambda: next(stream, None), "list", prefix)
             if chunk is None:
                 return
-            yield from map(_stored, chunk)
+            yield from map(stored_of, chunk)
 
     def delete(self, keys: Iterable[str]) -> None:
         """Deletes objects; those that do not exist are no error."""
@@ -366,17 +367,22 @@ class Location:
             endpoint = endpoint_of(self.address.scheme) if self.address.scheme in _ENDPOINTS else ""
             failure = failure_of(error, self.address, action, endpoint)
             if isinstance(failure, StoreFailure):
-                raise self._raised(failure, key) from None
+                raise self.error(key, failure.kind, failure.reason) from None
             raise failure from None
 
-    def _raised(self, failure: StoreFailure, key: str) -> Error:
-        message = f"{self.url(key)}: {failure.reason}"
-        return self._error(message, code=self._code or f"store.{failure.kind}")
+    def error(self, key: str, kind: str, message: str) -> Error:
+        """The exception for a failure with an object.
+
+        Args:
+            kind: of the failure; as :class:`StoreFailure`, or another.
+        """
+        return self._error(f"{self.url(key)}: {message}", code=self._code or f"store.{kind}")
 
 
 def _version(meta: Any) -> dict[str, Any]:
     return {"e_tag": meta.get("e_tag"), "version": meta.get("version")}
 
 
-def _stored(meta: Any) -> Stored:
+def stored_of(meta: Any) -> Stored:
+    """What obstore knows of an object."""
     return Stored(meta["path"], meta["size"], _version(meta), meta["last_modified"])
