@@ -35,6 +35,7 @@ _PERMISSION = {
 _INVALID = {
     "InvalidAccessKeyId", "SignatureDoesNotMatch", "InvalidToken", "ExpiredToken",
     "AuthenticationFailed", "RequestTimeTooSkewed", "InvalidSecurity", "AuthorizationFailure",
+    "XAdminUserNotFound",
 }  # fmt: skip
 _WRONG_REGION = {
     "PermanentRedirect", "AuthorizationHeaderMalformed", "TemporaryRedirect",
@@ -123,8 +124,12 @@ def failure_of(
         return StoreFailure("credentials", f"the credentials are not valid ({why}); check"
                             f" {credentials}", status)  # fmt: skip
     if isinstance(error, FileNotFoundError):
-        is_s3_like = action != "read" or scheme != "s3" or code or _has_no_body(text)
-        return NotFoundError() if is_s3_like else StoreFailure.not_a_store(address, endpoint)
+        if scheme == "s3" and not code and not _has_no_body(text):  # a page of another server
+            return StoreFailure.not_a_store(address, endpoint)
+        if action == "write":  # what else can be missing is a bucket
+            return StoreFailure("bucket", f"there is no bucket {address.bucket!r} ({what}); create"
+                                " it, or correct its name", status)  # fmt: skip
+        return NotFoundError()
     if name == "NotModifiedError":
         return VersionError(304)
     if name in ("AlreadyExistsError", "PreconditionError"):
