@@ -53,7 +53,8 @@ class StoreDestination:
     ) -> StorePublication:
         """See :class:`urlset.destination.interface.Destination`."""
         check_state_name(name)
-        out, state = self._location(), self._state(name)
+        state = self._state(name)
+        out = state.location if self.state is None else self._location()
         return StorePublication(out, state, name, self.headers, self.conditional, job)
 
     @contextlib.contextmanager

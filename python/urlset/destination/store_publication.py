@@ -511,8 +511,9 @@ class StorePublication:
         try:
             if not self._is_live(digest):  # another build may need these shards again
                 return
-            with Pool(THREADS) as threads:
-                list(threads.map(lambda path: self._out.delete([path]), old))
+            if self._state.location is self._out:
+                old, state = old + state, []
+            self._out.delete(old)
             self._state.location.delete(state)
         except PublishError:
             self.leftovers["store.left"] = len(old) + len(state)

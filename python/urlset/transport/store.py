@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -334,11 +335,15 @@ class Location:
 
     def delete(self, keys: Iterable[str]) -> None:
         """Deletes objects; those that do not exist are no error."""
-        for key in keys:
-            try:
+        keys = list(keys)
+        if not keys:
+            return
+        with suppress(NotFoundError):  # then the others were perhaps not deleted
+            self.call(lambda: self.store.delete(keys), "delete", keys[0])
+            return
+        for key in keys if len(keys) > 1 else ():
+            with suppress(NotFoundError):
                 self.call(lambda key=key: self.store.delete(key), "delete", key)  # type: ignore[misc]
-            except NotFoundError:
-                continue
 
     def call(self, request: Callable[[], T], action: str, key: str = "") -> T:
         """The result of a request; a signal ends the wait.
