@@ -55,7 +55,8 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "build.init": ("build.source.*", "option*", *BASE),
     # what is built, read back
     "inspect.*": (
-        "transport.*", "report", "destination.manifest", "destination.state", "option*", *BASE,
+        "transport.*", "report", "destination.manifest", "destination.state",
+        "destination.store_state", "option*", *BASE,
     ),
     # on top
     "announce.*": (

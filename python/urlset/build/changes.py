@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
@@ -70,8 +70,8 @@ def stage_feed(
         path = publication.local(shard.path, staged=True) if shard.path in changed else None
         if path is not None:
             new_files.append(SitemapFile(path, shard.path, shard.digest))
-    pending = _pending_name(publication.feeds, target.suffix)
-    staging = publication.sink()
+    pending = publication.pending_name(target.suffix)
+    staging = publication.temporary
     try:
         with publication.writing(staging), TemporaryDirectory(dir=staging) as folder:
             if new.layout == "stable":
@@ -95,11 +95,6 @@ def _write_changes(old: list[SitemapFile], new: list[SitemapFile], file: Path) -
         stream = _core.diff_stream(old, new, threads, DIFF_MEMORY, False, stack)
         with Rows(stream, stack, threads) as rows:
             return write(rows, os.fspath(file)) == 0
-
-
-def _pending_name(waiting: Sequence[Feed], suffix: str) -> str:
-    numbers = [int(feed.pending.split("-")[2].partition(".")[0]) for feed in waiting]
-    return f"changes-pending-{max(numbers, default=0) + 1}{suffix}"
 
 
 def _planned(publication: Publication, target: Path, pending: str, *, empty: bool) -> list[Feed]:

@@ -27,7 +27,7 @@ from .source import must_not_be_read
 #: options that change no byte of the output
 NO_BYTES = frozenset({
     "out", "state", "threads", "rejects", "max_rejects", "max_shrink", "dry_run", "changes",
-    "verify_staged",
+    "verify_staged", "header", "cache_control", "content_encoding", "conditional",
 })  # fmt: skip
 #: options that name a file that a build writes besides the set
 TARGETS = ("changes", "rejects")
@@ -83,7 +83,7 @@ class Plan:
     @property
     def content_named(self) -> bool:
         """Whether shards get content names in every layout."""
-        return self.job is not None or self.destination.content_named
+        return self.job is not None or self.destination.name_salt is not None
 
     @property
     def fingerprint(self) -> str:
@@ -162,8 +162,9 @@ def make_plan(
             table.options.checked()
     else:
         sets = (SetTable(tuple(sources) or inputs, options),)
-    destination = open_destination(sets[0].options.out, sets[0].options.state)
-    settings = tuple(table.options.core_json() for table in sets)
+    destination = open_destination(options.out, options.state, options)
+    salt = {"name_salt": destination.name_salt}
+    settings = tuple(table.options.core_json() | salt for table in sets)
     plan = Plan(sets, has_tables, destination, settings)
     check_state_name(plan.name)
     for key in TARGETS:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,10 +28,13 @@ class FolderDestination:
     out: Path
     state: Path | None = None
 
+    def __str__(self) -> str:
+        return os.fspath(self.out)
+
     @property
-    def content_named(self) -> bool:
+    def name_salt(self) -> str | None:
         """Only shards of jobs with several parts need content names."""
-        return False
+        return None
 
     def absolute(self) -> FolderDestination:
         """The same destination for processes with another working directory."""
@@ -110,6 +114,11 @@ class FolderStaging:
     def scratch(self) -> Path:
         """The folder of the attempt."""
         return self._folder.path
+
+    @property
+    def sizes(self) -> Mapping[str, int]:
+        """The core knows the sizes of all files."""
+        return {}
 
     def sink(self) -> Path:
         """The folder of the attempt."""

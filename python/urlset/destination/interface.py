@@ -15,16 +15,26 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import IO, NamedTuple, Protocol
+from typing import IO, TYPE_CHECKING, NamedTuple, Protocol
 
 from .manifest import Feed, Manifest, ShardRecord
 
+if TYPE_CHECKING:
+    from .._core import ShardSink
+
 
 class Stored(NamedTuple):
-    """What is known of a stored file without reading it: its size in bytes, its time."""
+    """What is known of a stored file without reading it.
+
+    Attributes:
+        size: in bytes.
+        mtime_ns: its time, in a folder.
+        e_tag: its ETag, in a store.
+    """
 
     size: int
     mtime_ns: int
+    e_tag: str | None = None
 
 
 class Staging(Protocol):
@@ -34,8 +44,12 @@ class Staging(Protocol):
     def scratch(self) -> Path:
         """A local folder for temporary files of this process."""
 
-    def sink(self) -> Path:
-        """What the core writes shards to: the path of a folder that exists."""
+    @property
+    def sizes(self) -> Mapping[str, int]:
+        """The sizes of files that may differ from what the core wrote, by name."""
+
+    def sink(self) -> Path | ShardSink:
+        """What the core writes shards to: a folder that exists, or what takes them."""
 
     def complete(self, names: Mapping[str, str], rejects: Sequence[Path]) -> list[str]:
         """Ends a part.
@@ -57,8 +71,16 @@ class Publication(Staging, Protocol):
         """The number of repairs at the start, by warning code."""
 
     @property
-    def left(self) -> int:
-        """Files in the place of old sitemaps that urlset did not make, and left."""
+    def leftovers(self) -> Mapping[str, int]:
+        """What the publication could not remove, by warning code."""
+
+    @property
+    def temporary(self) -> Path:
+        """A local folder that is removed with the publication; :meth:`put_feed` takes its files."""
+
+    @property
+    def index_overhead(self) -> int:
+        """The bytes that the destination adds to the first index."""
 
     @property
     def published(self) -> bool:
@@ -95,6 +117,9 @@ class Publication(Staging, Protocol):
     def is_live(self, path: str, text: str) -> bool:
         """Whether a small file is live with exactly this content."""
 
+    def expect(self, paths: Iterable[str]) -> None:
+        """Prepares :meth:`stored` for the shards of the parts of a job."""
+
     def stored(self, path: str, *, staged: bool) -> Stored | None:
         """A staged or live shard; None if there is none."""
 
@@ -130,6 +155,9 @@ class Publication(Staging, Protocol):
     def remove_rejects(self) -> None:
         """Removes the reject file of a previous build."""
 
+    def pending_name(self, suffix: str) -> str:
+        """A name for a feed that waits."""
+
     def put_feed(self, pending: str, file: Path) -> None:
         """Moves a local file to the feeds that wait, durably."""
 
@@ -150,8 +178,8 @@ class Destination(Protocol):
     """Where a set is published. It can be pickled, and creating it touches nothing."""
 
     @property
-    def content_named(self) -> bool:
-        """Whether every shard needs a content name, also in a job with one part."""
+    def name_salt(self) -> str | None:
+        """What content names of shards cover besides the content; None if they may have numbers."""
 
     def absolute(self) -> Destination:
         """The same destination for processes with another working directory."""

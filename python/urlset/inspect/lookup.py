@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from ..errors import InputError
-from ..transport.store import is_store
+from ..outfile import is_store
 from .folder import files_of_file, files_of_folder
 from .targets import Found
 

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from ..errors import ConfigError, Error, InputError
 from ..interruptible import interruptible
+from ..outfile import STORE_SCHEMES, is_store
 from .store_errors import NotFoundError, StoreFailure, VersionError, failure_of
 
 if TYPE_CHECKING:
@@ -41,7 +43,6 @@ _ENDPOINTS = {
     "az": ("AZURE_STORAGE_ENDPOINT", "AZURE_ENDPOINT"),
 }
 _ALLOW_HTTP = {"s3": "AWS_ALLOW_HTTP", "gs": "GOOGLE_ALLOW_HTTP", "az": "AZURE_ALLOW_HTTP"}
-_SCHEMES = {"s3": "s3", "s3a": "s3", "gs": "gs", "gcs": "gs", "az": "az"}
 _TRUE = ("1", "true", "yes", "on")
 #: with one of these set, obstore finds credentials without a profile
 _AWS_CREDENTIALS = (
@@ -80,14 +81,6 @@ class Object(NamedTuple):
     attributes: Mapping[str, str]
 
 
-def is_store(target: object) -> bool:
-    """Whether ``target`` is the address of an object store, or a store object of obstore."""
-    if isinstance(target, str):
-        scheme, sign, _ = target.partition("://")
-        return bool(sign) and scheme.lower() in _SCHEMES
-    return type(target).__module__.partition(".")[0] == "obstore"
-
-
 def address_of(url: str) -> Address:
     """The parts of an address.
 
@@ -96,7 +89,7 @@ def address_of(url: str) -> Address:
     """
     scheme, _, rest = url.partition("://")
     bucket, _, key = rest.partition("/")
-    scheme = _SCHEMES[scheme.lower()]
+    scheme = STORE_SCHEMES[scheme.lower()]
     if "@" in bucket or "?" in rest:
         raise ConfigError(
             f"{scheme}://...: an address has no credentials and no options; set the environment"
@@ -332,20 +325,26 @@ class Location:
 
     def list(self, prefix: str = "") -> Iterator[Stored]:
         """The objects below a prefix, which ends at a slash; in any order."""
-        stream = self.store.list(prefix or None, chunk_size=LIST_CHUNK)
-        while True:
-            chunk = self.call(lambda: next(stream, None), "list", prefix)
-            if chunk is None:
-                return
-            yield from map(stored_of, chunk)
+        for page in self.pages(prefix):
+            yield from page
+
+    def pages(self, prefix: str = "", after: str | None = None) -> Iterator[Sequence[Stored]]:
+        """The objects below a prefix, behind the name ``after``, as the store lists them."""
+        stream = self.store.list(prefix or None, offset=after, chunk_size=LIST_CHUNK)
+        while (chunk := self.call(lambda: next(stream, None), "list", prefix)) is not None:
+            yield [stored_of(one) for one in chunk]
 
     def delete(self, keys: Iterable[str]) -> None:
         """Deletes objects; those that do not exist are no error."""
-        for key in keys:
-            try:
+        keys = list(keys)
+        if not keys:
+            return
+        with suppress(NotFoundError):  # then the others were perhaps not deleted
+            self.call(lambda: self.store.delete(keys), "delete", keys[0])
+            return
+        for key in keys if len(keys) > 1 else ():
+            with suppress(NotFoundError):
                 self.call(lambda key=key: self.store.delete(key), "delete", key)  # type: ignore[misc]
-            except NotFoundError:
-                continue
 
     def call(self, request: Callable[[], T], action: str, key: str = "") -> T:
         """The result of a request; a signal ends the wait.
