@@ -243,3 +243,16 @@ class AnnounceKeywords(TypedDict, total=False):
     """Maximum total wait when an engine asks to retry later."""
     dry_run: bool
     """Print the exact requests with masked keys; send none."""
+
+
+class CleanKeywords(TypedDict, total=False):
+    """The keywords of :func:`urlset.clean`."""
+
+    state: str | os.PathLike[str] | ObjectStore | None
+    """The --state of the builds [DESTINATION/.urlset]."""
+    older_than: str
+    """Leave files that were written within this time, as by a build that still runs: 7d, 12h,
+    30m.
+    """
+    dry_run: bool
+    """List what would be removed, and remove nothing."""

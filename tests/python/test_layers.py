@@ -58,13 +58,14 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "transport.*", "report", "destination.manifest", "destination.state",
         "destination.store_state", "option*", *BASE,
     ),
+    "clean": ("destination.*", "keywords", "option*", *BASE),
     # on top
     "announce.*": (
         "transport.*", "toml", "destination.directory", "destination.manifest", "destination.state",
         "inspect.*", "option*", *BASE,
     ),
     "cli.*": (
-        "build.*", "inspect.*", "announce.*", "toml", "report", "keywords", "option*",
+        "build.*", "inspect.*", "announce.*", "clean", "toml", "report", "keywords", "option*",
         "__init__", *BASE,
     ),
     "__main__": ("cli.*", "__init__"),
