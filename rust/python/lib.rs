@@ -5,6 +5,7 @@ mod buffer;
 mod error;
 mod extension;
 mod index;
+mod object;
 mod run;
 mod sink;
 mod stream;

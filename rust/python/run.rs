@@ -11,7 +11,7 @@ use crossbeam_channel::{RecvTimeoutError, bounded};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::pybacked::{PyBackedBytes, PyBackedStr};
-use pyo3::types::PyCapsule;
+use pyo3::types::{PyCapsule, PyTuple};
 use urlset_core::Error;
 use urlset_core::build::pipeline;
 use urlset_core::build::pipeline::{AnySource, Run};
@@ -33,6 +33,7 @@ use urlset_core::thread::start;
 
 use crate::buffer::Isal;
 use crate::error::{exception, run_exception};
+use crate::object::{ObjectAccess, ObjectReader};
 use crate::sink::ObjectSink;
 
 /// The progress of a build.
@@ -153,7 +154,10 @@ fn source(config: &Config, input: Input<'_>, rows: usize) -> PyResult<Box<dyn An
             let csv = csv(config, &name, format == "lines");
             match object {
                 None => Box::new(csv),
-                Some(object) => Box::new(csv.with_file(open_file(&object)?)),
+                Some(object) if object.is_instance_of::<PyTuple>() => {
+                    Box::new(csv.with_reader(open_file(&object)?.into()))
+                }
+                Some(object) => Box::new(csv.with_reader(Box::new(ObjectReader::new(object)))),
             }
         }
         ("parquet", object) => {
@@ -163,7 +167,10 @@ fn source(config: &Config, input: Input<'_>, rows: usize) -> PyResult<Box<dyn An
             let parquet = Parquet::new(name, ParquetOptions { rows, threads, filters });
             match object {
                 None => Box::new(parquet),
-                Some(object) => Box::new(parquet.with_file(open_file(&object)?.file)),
+                Some(object) if object.is_instance_of::<PyTuple>() => {
+                    Box::new(parquet.with_file(Arc::new(open_file(&object)?.file)))
+                }
+                Some(object) => Box::new(parquet.with_file(Arc::new(ObjectAccess::new(object)))),
             }
         }
         ("ipc", None) => Box::new(Ipc::new(name, rows)),
@@ -204,7 +211,8 @@ fn interruptible<T: Send + 'static>(
 /// object with `put(name, data, digest)` and `finish()`, whose first exception ends the run.
 ///
 /// `sources` are `(name, "csv", "lines", "parquet" or "ipc", None, [])` for a file, with `(descriptor,
-/// head)` in place of None for one that is open and of which `head` was read, and `(name, "arrow",
+/// head)` in place of None for one that is open and of which `head` was read, or for one in a store an
+/// object with `read` (CSV) or `size`, `read_at` and `plan` (Parquet), and `(name, "arrow",
 /// object, gaps)` for an object with `__arrow_c_stream__`; a gap `(row, rows)` says that before a row of the
 /// stream rows are missing that the filters leave out. `encoder` begins a gzip file: it gives an
 /// object with zlib's `compress` and `flush`; an integer is a level of libdeflate; without it files

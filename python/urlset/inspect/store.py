@@ -138,7 +138,7 @@ class _Copies:
             try:
                 get(job)
             except InputError as error:
-                if error.code in ("fetch.disk", "store.credentials", "store.size"):
+                if error.code in ("fetch.disk", "store.credentials", "store.total"):
                     raise
                 key = job if isinstance(job, str) else job[0][0]
                 failed[key] = error
@@ -190,7 +190,7 @@ class _Copies:
             if self._total > MAX_TOTAL:
                 raise InputError(
                     f"{self._place}: more than {MAX_TOTAL:,} bytes in all files",
-                    code="store.size",
+                    code="store.total",
                     input=str(self._place),
                 )
 

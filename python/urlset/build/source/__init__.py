@@ -67,7 +67,7 @@ def column_names(path: str, options: Options) -> list[str]:
     try:
         if input.columns is not None:
             return list(input.columns)
-        return _core.look(json.dumps(options.core_json()), input.name, input.format, input.begun)
+        return _core.look(json.dumps(options.core_json()), input.name, input.format, input.handle)
     finally:
         input.close()
 
