@@ -280,7 +280,7 @@ class Options:
             raise ConfigError("no output folder is given (--out DIR)", code="config.out")
         for name in ("out", "state", "rejects", "changes"):
             target = getattr(self, name)
-            if target is not None and not (name in ("out", "state") and is_store(target)):
+            if target is not None and not is_store(target):
                 must_be_local(name, target)
         self._check_headers()
         check_values(self)

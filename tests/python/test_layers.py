@@ -18,6 +18,7 @@ ROOT = Path(urlset.__file__).parent
 #: only its own layer and those that it names
 BASE = (
     "errors", "wording", "_core", "signals", "threads", "interruptible", "outfile", "hosts", "rows",
+    "transport.target",
 )  # fmt: skip
 LAYERS: dict[str, tuple[str, ...]] = {
     # what everything else uses
@@ -29,7 +30,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "interruptible": ("threads",),
     "outfile": ("errors",),
     "hosts": ("errors", "_core"),
-    "rows": ("errors", "outfile", "_core"),
+    "rows": ("errors", "outfile", "transport.target", "_core"),
     "transport.*": BASE,
     "option*": ("keywords", *BASE),
     "keywords": ("option*",),

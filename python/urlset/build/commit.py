@@ -7,7 +7,6 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -28,6 +27,7 @@ from ..report import (
     skipped_warnings,
     warnings_of,
 )
+from ..transport.target import target_of
 from ..wording import count
 from .index import Sitemap, index_name, render_indexes
 from .names import check_files, splits_index
@@ -95,7 +95,8 @@ class Commit:
             complete: all sets were built, so the file must contain every rejected row; otherwise
                 it knows more than the report.
         """
-        target = Path(self._options.rejects) if self._options.rejects is not None else None
+        rejects = self._options.rejects
+        target = target_of(rejects) if rejects is not None else None
         kept = keep_rejects(names, target, self._publication)
         report = self._report
         if kept is None:
@@ -141,7 +142,7 @@ class Commit:
         if self._options.changes is not None:
             from .changes import stage_feed  # at start-up every millisecond counts
 
-            target = Path(self._options.changes)
+            target = target_of(self._options.changes)
             feeds = stage_feed(publication, former, manifest, changed, target)
         started = time.monotonic()
         try:

@@ -20,7 +20,6 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
@@ -29,6 +28,7 @@ from ..errors import ConfigError, ConflictError, Error, RejectLimitError
 from ..option_table import options_of
 from ..options import Options
 from ..report import Report, warnings_of
+from ..transport.target import Target
 from .commit import Commit
 from .part import Part
 from .plan import Plan, make_plan
@@ -102,7 +102,7 @@ class Build:
         written: by option, the files that the caller will write: none may be an input.
     """
 
-    def __init__(self, report: Report, written: Mapping[str, Path] | None = None) -> None:
+    def __init__(self, report: Report, written: Mapping[str, Target] | None = None) -> None:
         self.report = report
         self._written = written or {}
         self._started = time.monotonic()

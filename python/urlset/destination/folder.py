@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from uuid import uuid4
 
+from ..transport.target import Target
 from .completion import Completion
 from .directory import Directory, folder_of
 from .manifest import is_sitemap
@@ -96,8 +97,10 @@ class FolderDestination:
         """The folders that a publication creates."""
         return self.out, self._state
 
-    def reserves(self, target: Path) -> bool:
+    def reserves(self, target: Target) -> bool:
         """Whether a path has the name of a sitemap of a set, or of a file of its state."""
+        if not isinstance(target, Path):
+            return False
         real = target.resolve()
         of_state = real.is_relative_to(self._state.resolve()) and real.name in STATE_FILES
         return of_state or (real.is_relative_to(self.out.resolve()) and is_sitemap(real.name))

@@ -17,6 +17,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, NamedTuple, Protocol
 
+from ..transport.target import Target
 from .manifest import Feed, Manifest, ShardRecord
 
 if TYPE_CHECKING:
@@ -111,8 +112,8 @@ class Publication(Staging, Protocol):
     def is_untouched(self, record: ShardRecord) -> bool:
         """Whether a live shard is as its build left it."""
 
-    def owns(self, target: Path, files: Iterable[str]) -> bool:
-        """Whether a local path is one of these files of the set, or of its state."""
+    def owns(self, target: Target, files: Iterable[str]) -> bool:
+        """Whether a path or an address is one of these files of the set, or of its state."""
 
     def is_live(self, path: str, text: str) -> bool:
         """Whether a small file is live with exactly this content."""
@@ -212,5 +213,5 @@ class Destination(Protocol):
     def local_folders(self) -> tuple[Path, ...]:
         """The local folders that a publication creates."""
 
-    def reserves(self, target: Path) -> bool:
-        """Whether a local path has the name of a sitemap of a set, or of a file of its state."""
+    def reserves(self, target: Target) -> bool:
+        """Whether a target has the name of a sitemap of a set, or of a file of its state."""

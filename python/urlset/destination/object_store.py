@@ -12,9 +12,11 @@ from uuid import uuid4
 
 from ..errors import PublishError
 from ..transport.store import Location, open_store
+from ..transport.target import Target
 from .headers import Headers
+from .manifest import is_sitemap
 from .publication import closed, job_staging
-from .state import check_state_name
+from .state import DEFAULT_NAME, check_state_name
 from .store_publication import StorePublication
 from .store_state import OPEN, State
 from .uploads import Uploads
@@ -82,9 +84,14 @@ class StoreDestination:
         """A publication creates no local folder that stays."""
         return ()
 
-    def reserves(self, target: Path) -> bool:
-        """No local path is a file of a set in a store."""
-        return False
+    def reserves(self, target: Target) -> bool:
+        """Whether an address has the name of a sitemap of a set, or is in its state."""
+        if isinstance(target, Path):
+            return False
+        state = self._state(DEFAULT_NAME)
+        return target.is_under(state.url()) or (
+            target.is_under(str(self._location())) and is_sitemap(target.name)
+        )
 
     def _location(self) -> Location:
         return open_store(self.out, error=PublishError)

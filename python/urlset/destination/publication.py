@@ -35,6 +35,7 @@ from pathlib import Path
 from typing import IO
 
 from ..errors import PublishError
+from ..transport.target import Target
 from .completion import DURING, LIVE, Completion
 from .directory import Directory, folder_of, inside
 from .interface import Stored
@@ -272,8 +273,10 @@ class FolderPublication:
         with self.writing(self.staging):
             self._staged.write(path, text.encode())
 
-    def owns(self, target: Path, files: Iterable[str]) -> bool:
-        """Whether a local path is one of these files of the set, or of its state."""
+    def owns(self, target: Target, files: Iterable[str]) -> bool:
+        """Whether a path is one of these files of the set, or of its state."""
+        if not isinstance(target, Path):
+            return False
         real, out = target.resolve(), self.out.resolve()
         if real in {self.state.resolve() / name for name in STATE_FILES}:
             return True

@@ -37,7 +37,8 @@ from uuid import uuid4
 from .. import _core
 from ..errors import ConflictError, Error, PublishError
 from ..threads import Pool
-from ..transport.store import Location, Object, VersionError
+from ..transport.store import Location, NotFoundError, Object, VersionError
+from ..transport.target import Target
 from .completion import Completion
 from .headers import STATE, Headers
 from .interface import Stored
@@ -238,9 +239,13 @@ class StorePublication:
                 self._listed = {}
         return self._listed
 
-    def owns(self, target: Path, files: Iterable[str]) -> bool:
-        """No local path is a file of the set."""
-        return False
+    def owns(self, target: Target, files: Iterable[str]) -> bool:
+        """Whether an address is one of these files of the set, or in its state."""
+        if isinstance(target, Path):
+            return False
+        return target.is_under(self._state.url()) or any(
+            str(target) == self._out.url(file) for file in files
+        )
 
     def is_live(self, path: str, text: str) -> bool:
         """Whether an index is live with this content and with the headers of this build."""
