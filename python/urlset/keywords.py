@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, TypedDict
 
 if TYPE_CHECKING:
     from obstore.store import ObjectStore
+else:
+    ObjectStore = object  # an extra, for typing.get_type_hints
 
 
 class BuildKeywords(TypedDict, total=False):

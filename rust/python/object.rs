@@ -58,10 +58,8 @@ impl Access for ObjectAccess {
             .into_iter()
             .map(|ranges| ranges.into_iter().map(|range| (range.start, range.end)).collect())
             .collect();
-        Python::attach(|py| {
-            self.0.bind(py).call_method1(intern!(py, "plan"), (columns,)).map(drop)
-        })
-        .map_err(Error::other)
+        Python::attach(|py| self.0.bind(py).call_method1(intern!(py, "plan"), (columns,)).map(drop))
+            .map_err(Error::other)
     }
 }
 

@@ -317,30 +317,6 @@ def test_the_outcome_is_not_known(
     assert crawled(objects(s3.client), "maps/") == urls(700, 850)
 
 
-def test_two_builds_at_once(s3: Server) -> None:
-    """One wins, and the other one reports it; twice the same rows are two builds, too."""
-    out, outcomes = f"s3://{BUCKET}/maps", []
-    urlset.build(table(0, 10), out=out, **OPTIONS)
-
-    def build(number: int) -> str:
-        try:
-            urlset.build(table(number, number + 100), out=out, **OPTIONS)
-        except ConflictError as error:
-            assert error.exit_status == 3 and error.code == "publish.conflict"
-            return "lost"
-        return "won"
-
-    with ThreadPoolExecutor(2) as threads:
-        for number in range(10):
-            start = 1_000 * number
-            # both read what is live before the other one can have published
-            outcomes.append(sorted(threads.map(build, [start, start + 500 * (number % 2)])))
-            assert crawled(objects(s3.client), "maps/") in (
-                urls(start, start + 100), urls(start + 500, start + 600),
-            )  # fmt: skip
-    assert ["lost", "won"] in outcomes
-
-
 def test_files_of_others(s3: Server) -> None:
     put = s3.client.put_object
     foreign = {

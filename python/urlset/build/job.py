@@ -39,6 +39,8 @@ from .write import OnProgress, Writer, close_all
 if TYPE_CHECKING:
     from typing import Unpack
 
+    from obstore.store import ObjectStore
+
     from ..destination.interface import Publication
     from ..keywords import BuildKeywords
 
@@ -57,7 +59,7 @@ def build(
     source: Source | Sequence[Source] = (),
     *,
     site: str | None = None,
-    out: str | os.PathLike[str] | None = None,
+    out: str | os.PathLike[str] | ObjectStore | None = None,
     config: str | os.PathLike[str] | None = None,
     on_progress: OnProgress | None = None,
     **options: Unpack[BuildKeywords],
@@ -73,7 +75,8 @@ def build(
             list of paths and URIs. To publish URLs that are in a Python list, pass
             ``pyarrow.table({"loc": urls})``.
         site: the site of all URLs, ``https://www.shop.example``.
-        out: the folder to publish to.
+        out: the folder to publish to; or a prefix in an object store, ``s3://bucket/prefix``, or
+            a store object of obstore.
         config: a ``urlset.toml``; arguments override its options.
         on_progress: called about ten times a second with the progress and the inputs.
         options: those of the command line, with underscores; see ``urlset build --help``.
@@ -176,7 +179,8 @@ class Job:
 
     Args:
         site: the site of all URLs, ``https://www.shop.example``.
-        out: the folder to publish to.
+        out: the folder to publish to; or a prefix in an object store, ``s3://bucket/prefix``, or
+            a store object of obstore.
         config: a ``urlset.toml`` without ``[[set]]`` tables; arguments override its options.
         options: as for :func:`urlset.build`. Not with several parts: ``duplicates`` other than
             ``keep``, ``sort``, ``alternate_group``.
@@ -190,7 +194,7 @@ class Job:
         self,
         *,
         site: str | None = None,
-        out: str | os.PathLike[str] | None = None,
+        out: str | os.PathLike[str] | ObjectStore | None = None,
         config: str | os.PathLike[str] | None = None,
         **options: Unpack[BuildKeywords],
     ) -> None:
@@ -252,7 +256,7 @@ class Job:
         with plan.publication() as publication:
             if publication.version != plan.version:
                 raise ConflictError(
-                    f"{plan.options.out}: another build published since this job was planned;"
+                    f"{plan.destination}: another build published since this job was planned;"
                     " nothing was published; plan a new job",
                     code="publish.conflict",
                 )

@@ -431,7 +431,7 @@ class StorePublication:
                 location.put(key, b"{}", only="create", headers=STATE)
             else:
                 location.put(key, b"{}", only=_denied(record.version), headers=STATE)
-        except (VersionError, NotFoundError):
+        except VersionError:
             return
         except PublishError as error:
             if error.code != "store.unsupported":

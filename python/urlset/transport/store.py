@@ -294,7 +294,9 @@ class Location:
         options: dict[str, Any] = {"range": (start, start + length)}
         if version and version.get("e_tag"):
             options["if_match"] = version["e_tag"]
-        return self.call(lambda: self.store.get(key, options=options).bytes(), "read", key)
+        return self.call(
+            lambda: self.store.get(key, options=options).bytes(), "read", key, conditional=True
+        )
 
     def put(
         self,
@@ -320,7 +322,15 @@ class Location:
             only = {name: value for name, value in only.items() if value is not None}
         if only is not None:
             options["mode"] = only
-        done = self.call(lambda: self.store.put(key, data, **options), "write", key)
+        is_version = isinstance(only, dict)
+        try:
+            done = self.call(
+                lambda: self.store.put(key, data, **options), "write", key, conditional=bool(only)
+            )
+        except NotFoundError:
+            if is_version:
+                raise VersionError(404) from None
+            raise self.error(key, "failed", "the store responded HTTP 404") from None
         return {"e_tag": done["e_tag"], "version": done["version"]}
 
     def list(self, prefix: str = "") -> Iterator[Stored]:
@@ -346,14 +356,18 @@ class Location:
             with suppress(NotFoundError):
                 self.call(lambda key=key: self.store.delete(key), "delete", key)  # type: ignore[misc]
 
-    def call(self, request: Callable[[], T], action: str, key: str = "") -> T:
+    def call(
+        self, request: Callable[[], T], action: str, key: str = "", *, conditional: bool = False
+    ) -> T:
         """The result of a request; a signal ends the wait.
 
         Args:
             action: ``read``, ``write``, ``list`` or ``delete``, for the message.
+            conditional: the request has a condition.
 
         Raises:
-            NotFoundError, VersionError: see there.
+            NotFoundError: there is no such object.
+            VersionError: the condition does not hold.
             Error: the class and the code of this location: one line with cause and remedy.
         """
         try:
@@ -365,6 +379,11 @@ class Location:
         except Exception as error:  # noqa: BLE001 - obstore raises exceptions of several kinds
             endpoint = endpoint_of(self.address.scheme) if self.address.scheme in _ENDPOINTS else ""
             failure = failure_of(error, self.address, action, endpoint)
+            if isinstance(failure, VersionError) and not conditional:
+                why = f"the store refused (HTTP {failure.status}), though there is no condition"
+                failure = StoreFailure("busy", f"{why}; try again", failure.status)
+            elif isinstance(failure, NotFoundError) and action == "list":
+                failure = StoreFailure("failed", "the store responded HTTP 404", 404)
             if isinstance(failure, StoreFailure):
                 raise self.error(key, failure.kind, failure.reason) from None
             raise failure from None
