@@ -57,13 +57,13 @@ LAYERS: dict[str, tuple[str, ...]] = {
     # what is built, read back
     "inspect.*": (
         "transport.*", "report", "destination.manifest", "destination.state",
-        "destination.store_state", "option*", *BASE,
+        "destination.store_manifests", "option*", *BASE,
     ),
     "clean": ("destination.*", "keywords", "option*", *BASE),
     # on top
     "announce.*": (
         "transport.*", "toml", "destination.directory", "destination.manifest", "destination.state",
-        "inspect.*", "option*", *BASE,
+        "destination.store_manifests", "inspect.*", "option*", *BASE,
     ),
     "cli.*": (
         "build.*", "inspect.*", "announce.*", "clean", "toml", "report", "keywords", "option*",

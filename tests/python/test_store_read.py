@@ -390,3 +390,32 @@ def test_wrong_input_addresses(s3: Server, tmp_path: Path) -> None:
         ended = urlset("build", source, "--site", SITE, "--out", tmp_path / "out")
         assert (ended.status, ended.err.count("\n")) == (status, 1), (source, ended)
         assert part in ended.err
+
+
+def test_announce_reads_a_store(
+    s3: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The requests are those for the folder, with and without the manifest."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "home"))
+    (tmp_path / "c.csv").write_bytes(CSV)
+    package.build(str(tmp_path / "c.csv"), site=SITE, out=str(tmp_path / "set"), max_urls=1_000)
+    store_servers.upload(s3.client, tmp_path / "set", prefix="set/")
+
+    def requests(target: object) -> tuple[int, str]:
+        robots = ["--to", "robots", "--robots", tmp_path / "robots.txt"]
+        ended = urlset("announce", target, *robots, "--dry-run")
+        return ended.status, ended.out
+
+    first = requests(tmp_path / "set")
+    assert first[0] == 0, first
+    assert "sitemap.xml" in first[1]
+    for end in ("", "/", "/sitemap.xml"):
+        assert requests(f"s3://{BUCKET}/set{end}") == first
+    s3.client.delete_object(Bucket=BUCKET, Key="set/.urlset/manifest.json")
+    assert requests(f"s3://{BUCKET}/set/sitemap.xml") == first
+    ended = urlset("announce", f"s3://{BUCKET}/none", "--to", "robots", "--robots", "r.txt")
+    assert (ended.status, "[announce.no_target]" in ended.err) == (3, True), ended
+    package.build(str(tmp_path / "c.csv"), site=SITE, out=f"s3://{BUCKET}/published")
+    assert requests(f"s3://{BUCKET}/published")[0] == 0
+    assert package.verify(f"s3://{BUCKET}/published").ok
+    assert package.read(f"s3://{BUCKET}/published/sitemap.xml").read_all().num_rows == ROWS

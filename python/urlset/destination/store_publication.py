@@ -37,7 +37,7 @@ from uuid import uuid4
 from .. import _core
 from ..errors import ConflictError, Error, PublishError
 from ..threads import Pool
-from ..transport.store import Location, NotFoundError, Object, VersionError
+from ..transport.store import Location, Object, VersionError
 from ..transport.target import Target
 from .completion import Completion
 from .headers import STATE, Headers

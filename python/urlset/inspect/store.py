@@ -14,10 +14,8 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from ..destination.manifest import Manifest, parse_manifest
-from ..destination.state import DEFAULT_NAME, MANIFEST, STATE
-from ..destination.store_state import digest_in, manifest_name
-from ..errors import Error, InputError
+from ..destination.store_manifests import manifests_under
+from ..errors import InputError
 from ..threads import completed
 from ..transport.store import Location, NotFoundError, address_of, open_store
 from ..transport.store_reader import content
@@ -62,7 +60,6 @@ class _Copies:
         self._root = root
         self._lock = Lock()
         self._total = 0
-        self._states: list[str] = []
         self._prefixes: dict[str, bool] = {}
         root.mkdir()
 
@@ -80,8 +77,6 @@ class _Copies:
         keys, is_empty = [], True
         for each in self._place.list():
             is_empty = False
-            if each.key.startswith(f"{STATE}/"):
-                self._states.append(each.key)
             is_hidden = any(part.startswith(".") for part in each.key.split("/"))
             if each.key.lower().endswith(SUFFIXES) and not is_hidden:
                 keys.append(each.key)
@@ -92,29 +87,14 @@ class _Copies:
                 input=str(self._place),
             )
         failed = self._get(self.get, keys)
-        found = files_of_folder(self._root, self._manifests(keys), str(self._place))
-        return self._with_failures(found, failed)
-
-    def _manifests(self, keys: list[str]) -> list[Manifest]:
-        """The manifests of the sets: of a store, named by an index, or of a folder, copied.
-
-        A manifest that cannot be read is left out.
-        """
-        places = [key for key in self._states if key.endswith(f"/{MANIFEST}")]
+        indexes = {}
         for key in keys:
             if "/" not in key and key.endswith(".xml"):
                 with suppress(OSError):
-                    digest = digest_in((self._root / key).read_bytes())
-                    name = key.removesuffix(".xml")
-                    folder = STATE if name == DEFAULT_NAME else f"{STATE}/{name}"
-                    places += [f"{folder}/{manifest_name(digest)}"] if digest else []
-        found = []
-        for place in places:
-            with suppress(Error):
-                copy = self._place.get(place)
-                if copy is not None:
-                    found.append(parse_manifest(copy.data, self._place.url(place)))
-        return found
+                    indexes[key] = (self._root / key).read_bytes()
+        manifests = manifests_under(self._place, indexes)
+        found = files_of_folder(self._root, manifests, str(self._place))
+        return self._with_failures(found, failed)
 
     def _with_failures(self, found: Found, failed: Failures) -> Found:
         """``found`` with the failures instead of what follows from the empty copies."""
