@@ -136,7 +136,9 @@ def urlset() -> str:
     return found
 
 
-def build(source: Path, out: Path, *options: str, command: str | None = None) -> list[str]:
+def build(
+    source: Path | str, out: Path | str, *options: str, command: str | None = None
+) -> list[str]:
     """The command line of a build with every check on."""
     start = [command or urlset(), "build", str(source), "--site", SITE, "--out", str(out)]
     return [*start, "--quiet", *options]

@@ -141,6 +141,8 @@ def _converted(one: Option, value: Any, where: str) -> Any:
         "PathLike" in one.type and isinstance(value, os.PathLike)
     ):
         return value
+    elif "ObjectStore" in (one.keyword or "") and type(value).__module__.startswith("obstore"):
+        return value
     raise ConfigError(
         f"{where}: {one.name} cannot be {value!r} ({type(value).__name__})", code="config.type"
     )

@@ -106,6 +106,8 @@ NOTES = {
     " build with --changes PATH delivers all",
     "publish.left": "of the old sitemaps not removed, since a folder or a link is in their place;"
     " remove it by hand",
+    "store.left": "old file not deleted, since the store refused or failed; urlset clean deletes it"
+    " (the credentials need the permission to delete)",
     "manifest.config": "set built from scratch: its options differ from those of the live build",
     "manifest.edited": "of the live sitemaps written again: changed or removed by hand",
     "loc.over_1024": "over 1,024 characters, which Yandex refuses; shorten such URLs for Yandex",

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Self
 
 from . import _core
 from .errors import ConfigError, PublishError
-from .outfile import must_be_local, replacing
+from .outfile import is_store, must_be_local
+from .transport.target import replacing, target_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -128,7 +129,8 @@ def write(rows: Rows, path: str, format: str | None = None) -> int:
         InputError: a sitemap cannot be read.
         PublishError: the output cannot be written.
     """
-    must_be_local("output", path)
+    if not is_store(path):
+        must_be_local("output", path)
     kind = format_of(path, format)
     if path == "-":
         try:
@@ -141,7 +143,7 @@ def write(rows: Rows, path: str, format: str | None = None) -> int:
             raise PublishError(f"stdout: {why}", code="output.unwritable") from error
         return count
     try:
-        with replacing(Path(path)) as file:
+        with replacing(target_of(path)) as file:
             return _write(rows, file, kind)
     except OSError as error:
         why = error.strerror or str(error)

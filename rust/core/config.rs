@@ -58,6 +58,8 @@ pub struct Config {
     pub taken: Vec<String>,
     /// Where shards end.
     pub layout: Layout,
+    /// Names of shards contain a digest of their bytes and of this text, in every layout.
+    pub name_salt: Option<String>,
     /// Sort the rows by loc.
     pub sort: bool,
     /// Bytes that are sorted in memory at once; the rest is spilled to disk. For tests: the output
@@ -113,6 +115,7 @@ impl Default for Config {
             split_by: None,
             max_groups: 10_000,
             layout: Layout::default(),
+            name_salt: None,
             sort: false,
             sort_bytes: 64 << 20,
             output: Output::default(),

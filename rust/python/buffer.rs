@@ -16,7 +16,7 @@ use urlset_core::flow::shard::Piece;
 /// The bytes of a piece as a Python buffer. Copying them would hold the GIL for longer than the call
 /// itself does, which limits builds with 12 threads.
 #[pyclass(frozen)]
-struct PieceBuffer(Piece);
+pub(crate) struct PieceBuffer(pub Piece);
 
 #[pymethods]
 impl PieceBuffer {

@@ -10,7 +10,8 @@ use std::time::Duration;
 use crossbeam_channel::{RecvTimeoutError, bounded};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::PyCapsule;
+use pyo3::pybacked::{PyBackedBytes, PyBackedStr};
+use pyo3::types::{PyCapsule, PyTuple};
 use urlset_core::Error;
 use urlset_core::build::pipeline;
 use urlset_core::build::pipeline::{AnySource, Run};
@@ -24,6 +25,7 @@ use urlset_core::build::render::loc::absolute;
 use urlset_core::build::render::plan;
 use urlset_core::build::write::folder::FolderSink;
 use urlset_core::build::write::gzip::{Encoder, Libdeflate};
+use urlset_core::build::write::sink::Sink;
 use urlset_core::build::write::writer::Destination;
 use urlset_core::config::{Config, LIMITS};
 use urlset_core::flow::cell::{ColumnKind, Columns};
@@ -31,6 +33,8 @@ use urlset_core::thread::start;
 
 use crate::buffer::Isal;
 use crate::error::{exception, run_exception};
+use crate::object::{ObjectAccess, ObjectReader};
+use crate::sink::ObjectSink;
 
 /// The progress of a build.
 #[pyclass(frozen, module = "urlset._core")]
@@ -80,6 +84,12 @@ impl Seen {
     fn new() -> Seen {
         Seen::default()
     }
+}
+
+/// Where the shards go.
+enum Target {
+    Folder(std::path::PathBuf),
+    Object(Py<PyAny>),
 }
 
 fn config(py: Python<'_>, json: &str) -> PyResult<Config> {
@@ -144,7 +154,10 @@ fn source(config: &Config, input: Input<'_>, rows: usize) -> PyResult<Box<dyn An
             let csv = csv(config, &name, format == "lines");
             match object {
                 None => Box::new(csv),
-                Some(object) => Box::new(csv.with_file(open_file(&object)?)),
+                Some(object) if object.is_instance_of::<PyTuple>() => {
+                    Box::new(csv.with_reader(open_file(&object)?.into()))
+                }
+                Some(object) => Box::new(csv.with_reader(Box::new(ObjectReader::new(object)))),
             }
         }
         ("parquet", object) => {
@@ -154,7 +167,10 @@ fn source(config: &Config, input: Input<'_>, rows: usize) -> PyResult<Box<dyn An
             let parquet = Parquet::new(name, ParquetOptions { rows, threads, filters });
             match object {
                 None => Box::new(parquet),
-                Some(object) => Box::new(parquet.with_file(open_file(&object)?.file)),
+                Some(object) if object.is_instance_of::<PyTuple>() => {
+                    Box::new(parquet.with_file(Arc::new(open_file(&object)?.file)))
+                }
+                Some(object) => Box::new(parquet.with_file(Arc::new(ObjectAccess::new(object)))),
             }
         }
         ("ipc", None) => Box::new(Ipc::new(name, rows)),
@@ -191,10 +207,12 @@ fn interruptible<T: Send + 'static>(
     }
 }
 
-/// Runs the pipeline over the sources and stages the shards in `folder`.
+/// Runs the pipeline over the sources and writes the shards to `sink`: the path of a folder, or an
+/// object with `put(name, data, digest)` and `finish()`, whose first exception ends the run.
 ///
 /// - `sources`: `(name, format, None, [])` for a file with the format "csv", "lines", "parquet" or
-///   "ipc"; `(descriptor, head)` in place of None for an open file whose first bytes `head` were read;
+///   "ipc"; in place of None `(descriptor, head)` for an open file whose first bytes `head` were read,
+///   or, for a file in a store, an object with `read` (CSV) or `size`, `read_at` and `plan` (Parquet);
 ///   `(name, "arrow", object, gaps)` for an object with `__arrow_c_stream__`. A gap `(row, rows)` is
 ///   the number of rows that the filters left out of the stream before a row.
 /// - `encoder`: a callable that begins a gzip file and returns an object with zlib's `compress` and
@@ -205,13 +223,13 @@ fn interruptible<T: Send + 'static>(
 ///
 /// Returns the outcome as JSON.
 #[pyfunction]
-#[pyo3(signature = (config_json, sources, folder, rejects, progress, seen, *, encoder=None, live="{}", tick=None))]
+#[pyo3(signature = (config_json, sources, sink, rejects, progress, seen, *, encoder=None, live="{}", tick=None))]
 #[allow(clippy::too_many_arguments)] // named in Python
 pub fn build(
     py: Python<'_>,
     config_json: &str,
     sources: Vec<Input<'_>>,
-    folder: std::path::PathBuf,
+    sink: Bound<'_, PyAny>,
     rejects: std::path::PathBuf,
     progress: &Progress,
     seen: &Seen,
@@ -235,27 +253,37 @@ pub fn build(
         }),
     };
     let live = serde_json::from_str(live).map_err(|e| PyValueError::new_err(e.to_string()))?;
+    let target = match sink.extract::<std::path::PathBuf>() {
+        Ok(folder) => Target::Folder(folder),
+        Err(_) => Target::Object(sink.unbind()),
+    };
     let progress = progress.0.clone();
     let seen = seen.0.clone();
     let (done_tx, done_rx) = bounded(1);
     let failure = done_tx.clone();
     let stopped = progress.clone();
     let work = move || {
-        let sink = FolderSink::new(folder);
-        let destination = Destination { sink: &sink, encoder: encoder.as_deref(), live };
-        let run = Run { sources, destination, rejects, progress, seen: &seen };
-        let result = pipeline::run(&config, run);
-        drop(sink);
+        let run = |sink: &dyn Sink| {
+            let destination = Destination { sink, encoder: encoder.as_deref(), live };
+            pipeline::run(&config, Run { sources, destination, rejects, progress, seen: &seen })
+        };
+        let done = match target {
+            Target::Folder(folder) => (run(&FolderSink::new(folder)), None),
+            Target::Object(object) => {
+                let sink = ObjectSink::new(object);
+                (run(&sink), sink.into_failure())
+            }
+        };
         // the receiver waits for this message
-        let _ = done_tx.send(result);
+        let _ = done_tx.send(done);
     };
-    let failed = move |error: Error| drop(failure.send(Err(error.into()))); // likewise
+    let failed = move |error: Error| drop(failure.send((Err(error.into()), None))); // likewise
     urlset_core::thread::start("build", work, failed).map_err(|e| exception(py, &e))?;
     let mut interrupted = None;
-    let result = loop {
+    let (result, failure) = loop {
         match py.detach(|| done_rx.recv_timeout(Duration::from_millis(50))) {
-            Ok(result) => break result,
-            Err(RecvTimeoutError::Disconnected) => break Err(Error::thread().into()),
+            Ok(done) => break done,
+            Err(RecvTimeoutError::Disconnected) => break (Err(Error::thread().into()), None),
             Err(RecvTimeoutError::Timeout) => {}
         }
         if interrupted.is_some() {
@@ -273,7 +301,7 @@ pub fn build(
     if let Some(error) = interrupted {
         return Err(error);
     }
-    let outcome = result.map_err(|e| run_exception(py, &e))?;
+    let outcome = result.map_err(|e| failure.unwrap_or_else(|| run_exception(py, &e)))?;
     serde_json::to_string(&outcome).map_err(|e| PyValueError::new_err(e.to_string()))
 }
 
@@ -336,8 +364,20 @@ pub fn address(py: Python<'_>, url: &str) -> PyResult<String> {
 
 /// 128 bits of BLAKE3 in hexadecimal. (Importing hashlib loads OpenSSL and takes 6 ms.)
 #[pyfunction]
-pub fn digest(text: &str) -> String {
-    urlset_core::flow::outcome::digest(text.as_bytes())
+pub fn digest(data: Bytes) -> String {
+    urlset_core::flow::outcome::digest(match &data {
+        Bytes::Text(text) => text.as_bytes(),
+        Bytes::Bytes(bytes) => bytes,
+    })
+}
+
+/// Text or bytes.
+#[derive(FromPyObject)]
+pub enum Bytes {
+    /// Digested as UTF-8.
+    Text(PyBackedStr),
+    /// Digested as they are.
+    Bytes(PyBackedBytes),
 }
 
 /// The columns of a file.

@@ -11,13 +11,15 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
 import pytest
+import store_servers
+from store_servers import Server
 
 # a shell starts background processes with SIGINT ignored, and children inherit that
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -140,3 +142,52 @@ def manifest_text(**parts: Any) -> str:
         "layout": "packed", "folder": "..", "urls": 1, "indexes": [], "retired": [],
     }  # fmt: skip
     return json.dumps(whole | parts | {"shards": shards})
+
+
+def _emptied(server: Server) -> Server:
+    for key in store_servers.objects(server.client):
+        server.client.delete_object(Bucket=server.bucket, Key=key)
+    return server
+
+
+@pytest.fixture(scope="session")
+def versitygw_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with store_servers.versitygw(tmp_path_factory.mktemp("versitygw")) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def moto_server() -> Iterator[Server]:
+    with store_servers.moto() as server:
+        yield server
+
+
+@pytest.fixture
+def s3(versitygw_server: Server, monkeypatch: pytest.MonkeyPatch) -> Server:
+    """versitygw with an empty bucket, in the environment of this process."""
+    return store_servers.use(_emptied(versitygw_server), monkeypatch)
+
+
+@pytest.fixture
+def moto(moto_server: Server, monkeypatch: pytest.MonkeyPatch) -> Server:
+    """moto with an empty bucket, in the environment of this process."""
+    return store_servers.use(_emptied(moto_server), monkeypatch)
+
+
+@pytest.fixture(params=["versitygw", "moto", "fake-gcs-server", "strict-gcs", "azurite"])
+def any_store(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Server]:
+    """Each kind of server with an empty bucket, in the environment of this process."""
+    if request.param in ("versitygw", "moto"):
+        server = request.getfixturevalue(f"{request.param}_server")
+        yield store_servers.use(_emptied(server), monkeypatch)
+    elif request.param == "strict-gcs":
+        with store_servers.strict_gcs() as (server, _):
+            yield store_servers.use(server, monkeypatch)
+    else:
+        start = {"fake-gcs-server": store_servers.fake_gcs, "azurite": store_servers.azurite}
+        folder = tmp_path / "server"
+        folder.mkdir()
+        with start[request.param](folder) as server:
+            yield store_servers.use(server, monkeypatch)

@@ -290,6 +290,10 @@ def test_every_option_is_a_key_of_toml(catalog: Path, out: Path) -> None:
         "index_lastmod": "newest",
         "changes": None,
         "verify_staged": False,
+        "header": [],
+        "cache_control": None,
+        "content_encoding": None,
+        "conditional": True,
     }  # fmt: skip
     assert values.keys() == {spec.name for spec in fields(Options)}
     given = {key.replace("_", "-"): value for key, value in values.items() if value is not None}

@@ -17,7 +17,8 @@ ROOT = Path(urlset.__file__).parent
 #: layers from the bottom to the top; a module belongs to the first pattern that fits, and imports
 #: only its own layer and those that it names
 BASE = (
-    "errors", "wording", "_core", "signals", "threads", "pool", "outfile", "hosts", "rows",
+    "errors", "wording", "_core", "signals", "threads", "pool", "interruptible", "outfile", "hosts",
+    "rows", "transport.target",
 )  # fmt: skip
 LAYERS: dict[str, tuple[str, ...]] = {
     # used by everything else
@@ -27,15 +28,16 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "_core": (),
     "threads": ("errors",),
     "pool": ("threads", "errors"),
+    "interruptible": ("threads",),
     "outfile": ("errors",),
     "hosts": ("errors", "_core"),
-    "rows": ("errors", "outfile", "_core"),
+    "rows": ("errors", "outfile", "transport.target", "_core"),
     "transport.*": BASE,
     "option*": ("keywords", *BASE),
     "keywords": ("option*",),
     "report": ("option*", *BASE),
     # the place of publication; only this package depends on its kind
-    "destination.*": ("option*", *BASE),
+    "destination.*": ("transport.*", "option*", *BASE),
     # the stages of a build; they do not import each other
     "build.source.*": ("transport.*", "option*", *BASE),
     "build.names": ("option*", *BASE),
@@ -59,15 +61,17 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "build.init": ("build.source.*", "option*", *BASE),
     # reading back
     "inspect.*": (
-        "transport.*", "report", "destination.manifest", "destination.state", "option*", *BASE,
+        "transport.*", "report", "destination.manifest", "destination.state",
+        "destination.store_manifests", "option*", *BASE,
     ),
+    "clean": ("destination.*", "keywords", "option*", *BASE),
     # on top
     "announce.*": (
         "transport.*", "toml", "destination.directory", "destination.manifest", "destination.state",
-        "inspect.*", "option*", *BASE,
+        "destination.store_manifests", "inspect.*", "option*", *BASE,
     ),
     "cli.*": (
-        "build.*", "inspect.*", "announce.*", "toml", "report", "keywords", "option*",
+        "build.*", "inspect.*", "announce.*", "clean", "toml", "report", "keywords", "option*",
         "__init__", *BASE,
     ),
     "__main__": ("cli.*", "__init__"),

@@ -67,7 +67,7 @@ def test_the_report_may_stand_beside_the_set(built: Path) -> None:
 
 @pytest.mark.parametrize("option", ["--json", "--jsonl"])
 def test_a_report_of_verify_is_written_to_a_local_file(built: Path, option: str) -> None:
-    away = run("verify", "out", option, "s3://bucket/x.json", cwd=built)
+    away = run("verify", "out", option, "ftp://bucket/x.json", cwd=built)
     assert (away.returncode, away.stdout) == (2, "")
     assert f"[config.{option[2:]}]" in away.stderr
     lost = run("verify", "out", option, "none/x.json", cwd=built)

@@ -61,6 +61,7 @@ def announce(
     import time
     from pathlib import Path
 
+    from ..outfile import is_store
     from ..transport.keyring import Keyring
     from .options import AnnounceOptions
     from .report import AnnounceReport
@@ -72,11 +73,13 @@ def announce(
     chosen = AnnounceOptions(**options)  # type: ignore[arg-type] # wider types, converted there
     chosen.check_all()
     report.dry_run = chosen.dry_run
-    found = read_target(
-        target if isinstance(target, str) else Path(target),
-        state=chosen.state,
-        sitemap_url=chosen.sitemap_url,
-    )
+    if is_store(target):
+        from .store import read_store
+
+        found = read_store(target, chosen.state, chosen.sitemap_url)
+    else:
+        place = target if isinstance(target, str) else Path(target)
+        found = read_target(place, state=chosen.state, sitemap_url=chosen.sitemap_url)
     with Keyring() as keyring:
         session = Session(found, chosen, keyring, notify=notify, show=show, report=report)
         with session.stack:

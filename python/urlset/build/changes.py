@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
@@ -23,9 +23,9 @@ from .. import _core
 from ..destination.interface import Publication
 from ..destination.manifest import Feed, Manifest
 from ..errors import InputError, PublishError
-from ..outfile import replacing
 from ..rows import Rows, write
 from ..threads import available_cores
+from ..transport.target import Target, absolute, exists, replacing, target_of
 from .differences import SitemapFile, write_differences
 
 #: bytes for the entries of a comparison; more go to disk
@@ -39,7 +39,7 @@ def stage_feed(
     previous: Manifest | None,
     new: Manifest,
     changed: Collection[str],
-    target: Path,
+    target: Target,
 ) -> list[Feed]:
     """Writes the feed to the state.
 
@@ -70,8 +70,8 @@ def stage_feed(
         path = publication.local(shard.path, staged=True) if shard.path in changed else None
         if path is not None:
             new_files.append(SitemapFile(path, shard.path, shard.digest))
-    pending = _pending_name(publication.feeds, target.suffix)
-    staging = publication.sink()
+    pending = publication.pending_name(target.suffix)
+    staging = publication.temporary
     try:
         with publication.writing(staging), TemporaryDirectory(dir=staging) as folder:
             if new.layout == "stable":
@@ -85,7 +85,7 @@ def stage_feed(
             " since the last build: build once without --changes",
             code="changes.live",
         ) from None
-    return _planned(publication, Path.cwd() / target, pending, empty=is_empty)
+    return _planned(publication, absolute(target), pending, empty=is_empty)
 
 
 def _write_changes(old: list[SitemapFile], new: list[SitemapFile], file: Path) -> bool:
@@ -97,12 +97,7 @@ def _write_changes(old: list[SitemapFile], new: list[SitemapFile], file: Path) -
             return write(rows, os.fspath(file)) == 0
 
 
-def _pending_name(waiting: Sequence[Feed], suffix: str) -> str:
-    numbers = [int(feed.pending.split("-")[2].partition(".")[0]) for feed in waiting]
-    return f"changes-pending-{max(numbers, default=0) + 1}{suffix}"
-
-
-def _planned(publication: Publication, target: Path, pending: str, *, empty: bool) -> list[Feed]:
+def _planned(publication: Publication, target: Target, pending: str, *, empty: bool) -> list[Feed]:
     """The path of each feed: the newest goes to ``target``, earlier ones to the same folder.
 
     An empty feed is not delivered if another one of the same format waits: the last of those
@@ -122,17 +117,17 @@ def _planned(publication: Publication, target: Path, pending: str, *, empty: boo
     return [*planned, feeds[-1]]
 
 
-def _place(feed: Feed, target: Path, used: set[str]) -> Path:
+def _place(feed: Feed, target: Target, used: set[str]) -> Target:
     """The path of a feed of a previous build: its target, or a numbered name beside ``target``."""
     suffix = Path(feed.pending).suffix
-    wanted = Path.cwd() / feed.target
+    wanted = absolute(target_of(feed.target))
     number = 0
     place = wanted if wanted.parent == target.parent else target
     while (
         str(place) in used
         or place.parent != target.parent
         or place.suffix != suffix
-        or os.path.lexists(place)
+        or exists(place)
     ):
         number += 1
         place = target.with_name(f"{target.stem}.{number}{suffix}")
@@ -172,11 +167,12 @@ def deliver_feeds(publication: Publication) -> list[str]:
 
 
 def _deliver(publication: Publication, feed: Feed) -> None:
-    target = Path(feed.target)
+    target = target_of(feed.target)
     pending = publication.open_feed(feed.pending)
     if pending is None:  # it was delivered before a kill
         return
     with pending:
-        target.parent.mkdir(parents=True, exist_ok=True)
+        if isinstance(target, Path):
+            target.parent.mkdir(parents=True, exist_ok=True)
         with replacing(target) as new:
             shutil.copyfileobj(pending, new, BLOCK_BYTES)

@@ -7,7 +7,6 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -28,8 +27,9 @@ from ..report import (
     skipped_warnings,
     warnings_of,
 )
+from ..transport.target import target_of
 from ..wording import count
-from .index import Sitemap, render_indexes
+from .index import Sitemap, index_name, render_indexes
 from .names import check_files, splits_index
 from .part import COUNTS, Outcome, Part
 from .plan import Plan
@@ -95,7 +95,8 @@ class Commit:
             complete: all sets were built, so the file must contain every rejected row; otherwise
                 it contains more rows than the report counts.
         """
-        target = Path(self._options.rejects) if self._options.rejects is not None else None
+        rejects = self._options.rejects
+        target = target_of(rejects) if rejects is not None else None
         kept = keep_rejects(names, target, self._publication)
         report = self._report
         if kept is None:
@@ -141,7 +142,7 @@ class Commit:
         if self._options.changes is not None:
             from .changes import stage_feed  # at start-up every millisecond counts
 
-            target = Path(self._options.changes)
+            target = target_of(self._options.changes)
             feeds = stage_feed(publication, previous, manifest, changed, target)
         started = time.monotonic()
         try:
@@ -149,8 +150,7 @@ class Commit:
         finally:
             report.published = publication.published
         report.published = True
-        if publication.left:
-            report.warnings += warnings_of({"publish.left": publication.left})
+        report.warnings += warnings_of(dict(publication.leftovers))
         if self._options.changes is not None:
             self._deliver()
         report.timings["publish"] = round(time.monotonic() - started, 4)
@@ -214,6 +214,7 @@ class Commit:
         options, plan = self._options, self._plan
         now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         before = {shard.path: shard for shard in previous.shards} if previous is not None else {}
+        self._publication.expect(shard.path for shard in self._report.shards)
         # the same rows twice give one shard with a content name: the path is listed once
         records = {
             shard.path: self._record(shard, before.get(shard.path), now)
@@ -258,6 +259,7 @@ class Commit:
             changed_at=before.changed_at if before is not None and is_kept else now,
             mtime_ns=stored.mtime_ns,
             host=self._hosts.get(shard.path),
+            e_tag=stored.e_tag,
         )
 
     def _stage_indexes(self, manifest: Manifest) -> tuple[Manifest, list[str]]:
@@ -277,6 +279,7 @@ class Commit:
         records = {record.path: record for record in manifest.shards}
         by_change = options.index_lastmod == "changed"
         limit = min(options.max_sitemaps, options.preset.max_sitemaps)
+        overhead, first_index = self._publication.index_overhead, index_name(self._plan.name, 1)
         indexes: list[tuple[str, str | None, list[Shard]]] = []
         if self._shared or options.add_sitemap:
             indexes.append((self._plan.name, None, self._shared))
@@ -291,9 +294,10 @@ class Commit:
             if host is None and stem == self._plan.name:
                 sitemaps += [Sitemap(_core.address(url)) for url in options.add_sitemap]
             for index, text in render_indexes(
-                stem, sitemaps, max_sitemaps=limit, max_bytes=options.preset.max_bytes
+                stem, sitemaps, max_sitemaps=limit, max_bytes=options.preset.max_bytes - overhead
             ):
-                named.append(replace(index, url=address(options, index.path, host)))
+                size = index.bytes + (overhead if index.path == first_index else 0)
+                named.append(replace(index, bytes=size, url=address(options, index.path, host)))
                 if not self._publication.is_live(index.path, text):
                     staged[index.path] = text
         report.indexes += named

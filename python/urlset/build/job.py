@@ -30,6 +30,7 @@ from ..option_table import options_of
 from ..options import Options
 from ..outfile import random_id
 from ..report import Report, warnings_of
+from ..transport.target import Target
 from .commit import Commit
 from .part import Part
 from .plan import Plan, make_plan
@@ -39,6 +40,8 @@ from .write import OnProgress, Writer, close_all
 
 if TYPE_CHECKING:
     from typing import Unpack
+
+    from obstore.store import ObjectStore
 
     from ..destination.interface import Publication
     from ..keywords import BuildKeywords
@@ -58,7 +61,7 @@ def build(
     source: Source | Sequence[Source] = (),
     *,
     site: str | None = None,
-    out: str | os.PathLike[str] | None = None,
+    out: str | os.PathLike[str] | ObjectStore | None = None,
     config: str | os.PathLike[str] | None = None,
     on_progress: OnProgress | None = None,
     **options: Unpack[BuildKeywords],
@@ -74,7 +77,8 @@ def build(
             list of paths and URIs. To publish URLs that are in a Python list, pass
             ``pyarrow.table({"loc": urls})``.
         site: the site of all URLs, ``https://www.shop.example``.
-        out: the folder to publish to.
+        out: the folder to publish to; or a prefix in an object store, ``s3://bucket/prefix``, or
+            a store object of obstore.
         config: a ``urlset.toml``; arguments override its options.
         on_progress: called about ten times a second with the progress and the inputs.
         options: those of the command line, with underscores; see ``urlset build --help``.
@@ -103,7 +107,7 @@ class Build:
         written: by option, the files that the caller will write: none may be an input.
     """
 
-    def __init__(self, report: Report, written: Mapping[str, Path] | None = None) -> None:
+    def __init__(self, report: Report, written: Mapping[str, Target] | None = None) -> None:
         self.report = report
         self._written = written or {}
         self._started = time.monotonic()
@@ -177,7 +181,8 @@ class Job:
 
     Args:
         site: the site of all URLs, ``https://www.shop.example``.
-        out: the folder to publish to.
+        out: the folder to publish to; or a prefix in an object store, ``s3://bucket/prefix``, or
+            a store object of obstore.
         config: a ``urlset.toml`` without ``[[set]]`` tables; arguments override its options.
         options: as for :func:`urlset.build`. Not with several parts: ``duplicates`` other than
             ``keep``, ``sort``, ``alternate_group``.
@@ -191,7 +196,7 @@ class Job:
         self,
         *,
         site: str | None = None,
-        out: str | os.PathLike[str] | None = None,
+        out: str | os.PathLike[str] | ObjectStore | None = None,
         config: str | os.PathLike[str] | None = None,
         **options: Unpack[BuildKeywords],
     ) -> None:
@@ -256,7 +261,7 @@ class Job:
         with plan.publication() as publication:
             if publication.version != plan.version:
                 raise ConflictError(
-                    f"{plan.options.out}: another build published since this job was planned;"
+                    f"{plan.destination}: another build published since this job was planned;"
                     " nothing was published; plan a new job",
                     code="publish.conflict",
                 )

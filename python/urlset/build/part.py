@@ -79,6 +79,14 @@ class Outcome:
         shards = (replace(shard, path=names.get(shard.path, shard.path)) for shard in self.shards)
         return replace(self, shards=tuple(shards))
 
+    def sized(self, sizes: Mapping[str, int]) -> Outcome:
+        """The same outcome with the sizes that the stored files have."""
+        shards = (
+            replace(shard, compressed_bytes=sizes.get(shard.path, shard.compressed_bytes))
+            for shard in self.shards
+        )
+        return replace(self, shards=tuple(shards))
+
     def is_balanced(self) -> bool:
         """Whether every row has one outcome and every URL is in a shard."""
         after = self.urls + self.rejected + self.filtered + self.duplicates

@@ -55,9 +55,13 @@ class Writer:
         for number, inputs_of_set in enumerate(inputs):
             self._write_set(number, inputs_of_set, on_progress)
         names: dict[str, str] = {}
-        if self._plan.content_named:
+        # otherwise the core has named them
+        if self._plan.job is not None and self._plan.destination.name_salt is None:
             for number, outcome in enumerate(self.outcomes):
                 self.outcomes[number] = self._with_content_names(outcome, names)
+        sizes = self._staging.sizes
+        if sizes:
+            self.outcomes = [outcome.sized(sizes) for outcome in self.outcomes]
         rejects = [path for path in self.rejects if path.exists()]
         kept = self._staging.complete(names, rejects)
         return Part(self._plan.job or "", random_id(), tuple(self.outcomes), tuple(kept))

@@ -1,4 +1,5 @@
-"""The command line: ``urlset init | build | verify | read | diff | announce``.
+"""The command line: ``urlset init | build | verify | read | diff | announce |
+clean``.
 
 Each command is a module, imported when the command is called, to keep the start-up short.
 """
@@ -24,6 +25,7 @@ COMMANDS = {
     "read": "turn sitemaps back into rows",
     "diff": "show which URLs were added, changed, removed",
     "announce": "announce sitemaps and changes to search engines",
+    "clean": "remove what killed builds left",
 }
 
 

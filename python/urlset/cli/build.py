@@ -15,6 +15,7 @@ from ..errors import PublishError
 from ..option_table import options_of
 from ..options import Options
 from ..report import Report
+from ..transport.target import target_of
 from .output import as_json, quiet_option, write_report
 from .params import given, params_of
 from .signals import BUILD_GRACE, stoppable
@@ -97,7 +98,7 @@ def _run(
 
     if config is None and not inputs and Path("urlset.toml").is_file():
         config = Path("urlset.toml")
-    written = {"json": Path(json_path)} if json_path and json_path != "-" else {}
+    written = {"json": target_of(json_path)} if json_path and json_path != "-" else {}
     run = Build(Report(version=_version()), written)
 
     def finish() -> None:

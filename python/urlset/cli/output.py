@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import sys
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import click
 
 from ..errors import PublishError
-from ..outfile import check_writable, must_be_local
+from ..outfile import is_store, must_be_local
+from ..transport.target import check_writable, target_of
 
 
 def check_target(name: str, path: str | None, *, code: str, undone: str) -> None:
@@ -28,9 +30,10 @@ def check_target(name: str, path: str | None, *, code: str, undone: str) -> None
     """
     if path is None or path == "-":
         return
-    must_be_local(name, path)
+    if not is_store(path):
+        must_be_local(name, path)
     try:
-        check_writable(Path(path), replaced=False)
+        check_writable(target_of(path), replaced=False)
     except OSError as error:
         raise PublishError(f"{path}: {error.strerror}; {undone}", code=code) from None
 
@@ -45,7 +48,11 @@ def write_report(path: str, text: str, *, code: str) -> None:
         click.echo(text, nl=False)
         return
     try:
-        Path(path).write_text(text, encoding="utf-8")
+        target = target_of(path)
+        if isinstance(target, Path):
+            target.write_text(text, encoding="utf-8")
+        else:
+            target.write(BytesIO(text.encode()))
     except OSError as error:
         raise PublishError(f"{path}: {error.strerror}", code=code) from None
 

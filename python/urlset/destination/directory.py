@@ -220,7 +220,7 @@ class Directory:
             os.fsync(descriptor)
 
 
-def parts_of(path: str, folder: Path) -> tuple[str, ...]:
+def parts_of(path: str, folder: Path | str) -> tuple[str, ...]:
     """The parts of a path that comes from a journal or a manifest.
 
     Raises:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from ..outfile import random_id
+from ..transport.target import Target
 from .completion import Completion
 from .directory import Directory, folder_of
 from .manifest import is_sitemap
@@ -27,10 +29,13 @@ class FolderDestination:
     out: Path
     state: Path | None = None
 
+    def __str__(self) -> str:
+        return os.fspath(self.out)
+
     @property
-    def content_named(self) -> bool:
+    def name_salt(self) -> str | None:
         """Only shards of jobs with several parts need content names."""
-        return False
+        return None
 
     def absolute(self) -> FolderDestination:
         """The same destination for processes with another working directory."""
@@ -99,8 +104,10 @@ class FolderDestination:
         """The folders that a publication creates."""
         return self.out, self._state
 
-    def reserves(self, target: Path) -> bool:
+    def reserves(self, target: Target) -> bool:
         """Whether a path has the name of a sitemap of a set, or of a file of its state."""
+        if not isinstance(target, Path):
+            return False
         real = target.resolve()
         of_state = real.is_relative_to(self._state.resolve()) and real.name in STATE_FILES
         return of_state or (real.is_relative_to(self.out.resolve()) and is_sitemap(real.name))
@@ -117,6 +124,11 @@ class FolderStaging:
     def scratch(self) -> Path:
         """The folder of the attempt."""
         return self._folder.path
+
+    @property
+    def sizes(self) -> Mapping[str, int]:
+        """The core knows the sizes of all files."""
+        return {}
 
     def sink(self) -> Path:
         """The folder of the attempt."""

@@ -4,9 +4,9 @@ A destination reads, writes, lists and deletes small objects, and it publishes a
 only these interfaces, so that a folder and an object store are the same to it. The protocol of a
 publication is the same for both: stage the shards, then the manifest, the index last.
 
-An object store implements it as follows. Shards have content names (``content_named``) and are
+An object store implements it as follows. Shards have content names (``name_salt``) and are
 written at once, only if absent; staging is the final place. ``publish`` writes the manifest under a
-name that is derived from the index, then replaces the index only if its version has not
+name that the index contains, then replaces the index only if its version has not
 changed. No index lists the files of a build that lost this race.
 """
 
@@ -15,16 +15,34 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import IO, NamedTuple, Protocol
+from typing import IO, Any, NamedTuple, Protocol
 
+from ..transport.target import Target
 from .manifest import Feed, Manifest, ShardRecord
 
 
 class Stored(NamedTuple):
-    """The metadata of a stored file: its size in bytes, its time."""
+    """The metadata of a stored file.
+
+    Attributes:
+        size: in bytes.
+        mtime_ns: its time, in a folder.
+        e_tag: its ETag, in a store.
+    """
 
     size: int
     mtime_ns: int
+    e_tag: str | None = None
+
+
+class ShardSink(Protocol):
+    """What takes the shards of a build; threads of the core call it."""
+
+    def put(self, name: str, data: Any, digest: str, /) -> None:
+        """Takes a complete file: its content as a buffer, and the digest before compression."""
+
+    def finish(self) -> None:
+        """Returns when all files are durable."""
 
 
 class Staging(Protocol):
@@ -34,8 +52,12 @@ class Staging(Protocol):
     def scratch(self) -> Path:
         """A local folder for temporary files of this process."""
 
-    def sink(self) -> Path:
-        """The path of the existing folder to which the core writes shards."""
+    @property
+    def sizes(self) -> Mapping[str, int]:
+        """The sizes of files that may differ from what the core wrote, by name."""
+
+    def sink(self) -> Path | ShardSink:
+        """Where the core writes shards: an existing folder, or an object that receives them."""
 
     def complete(self, names: Mapping[str, str], rejects: Sequence[Path]) -> list[str]:
         """Ends a part.
@@ -57,8 +79,16 @@ class Publication(Staging, Protocol):
         """The number of repairs at the start, by warning code."""
 
     @property
-    def left(self) -> int:
-        """The number of foreign files with the names of old sitemaps; they were not removed."""
+    def leftovers(self) -> Mapping[str, int]:
+        """The number of files that the publication could not remove, by warning code."""
+
+    @property
+    def temporary(self) -> Path:
+        """A local folder that is removed with the publication; :meth:`put_feed` takes its files."""
+
+    @property
+    def index_overhead(self) -> int:
+        """The bytes that the destination adds to the first index."""
 
     @property
     def published(self) -> bool:
@@ -89,11 +119,14 @@ class Publication(Staging, Protocol):
     def is_untouched(self, record: ShardRecord) -> bool:
         """Whether a live shard is as its build left it."""
 
-    def owns(self, target: Path, files: Iterable[str]) -> bool:
-        """Whether a local path is one of these files of the set, or of its state."""
+    def owns(self, target: Target, files: Iterable[str]) -> bool:
+        """Whether a path or an address is one of these files of the set, or of its state."""
 
     def is_live(self, path: str, text: str) -> bool:
         """Whether a small file is live with exactly this content."""
+
+    def expect(self, paths: Iterable[str]) -> None:
+        """Prepares :meth:`stored` for the shards of the parts of a job."""
 
     def stored(self, path: str, *, staged: bool) -> Stored | None:
         """A staged or live shard; None if there is none."""
@@ -130,6 +163,9 @@ class Publication(Staging, Protocol):
     def remove_rejects(self) -> None:
         """Removes the reject file of a previous build."""
 
+    def pending_name(self, suffix: str) -> str:
+        """A name for a feed that waits."""
+
     def put_feed(self, pending: str, file: Path) -> None:
         """Moves a local file to the feeds that wait, durably."""
 
@@ -150,8 +186,8 @@ class Destination(Protocol):
     """The place of publication. It can be pickled; creating it neither reads nor writes."""
 
     @property
-    def content_named(self) -> bool:
-        """Whether every shard needs a content name, also in a job with one part."""
+    def name_salt(self) -> str | None:
+        """What content names of shards cover besides the content; None if they may have numbers."""
 
     def absolute(self) -> Destination:
         """The same destination for processes with another working directory."""
@@ -184,5 +220,5 @@ class Destination(Protocol):
     def local_folders(self) -> tuple[Path, ...]:
         """The local folders that a publication creates."""
 
-    def reserves(self, target: Path) -> bool:
-        """Whether a local path has the name of a sitemap of a set, or of a file of its state."""
+    def reserves(self, target: Target) -> bool:
+        """Whether a target has the name of a sitemap of a set, or of a file of its state."""

@@ -56,6 +56,7 @@ class ShardRecord(NamedTuple):
         changed_at: when a build last wrote other content, UTC.
         mtime_ns: the modification time of the file; another one means that it was edited.
         host: the host that serves it, in a set that is split by host.
+        e_tag: of the object, in an object store.
     """
 
     path: str
@@ -67,22 +68,60 @@ class ShardRecord(NamedTuple):
     changed_at: str
     mtime_ns: int
     host: str | None = None
+    e_tag: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """The record as JSON; ``host`` only if it is known."""
-        record = self._asdict()
-        if self.host is None:
-            del record["host"]
-        return record
+        """The record as JSON; ``host`` and ``e_tag`` only where they are known."""
+        return _without_none(self._asdict(), "host", "e_tag")
 
 
 class IndexRecord(NamedTuple):
-    """A sitemap index: path, number of sitemaps, size in bytes, URL."""
+    """A sitemap index.
+
+    Attributes:
+        path: relative to the output folder.
+        sitemaps: the number of entries.
+        bytes: the size of the file.
+        url: where it is served.
+        digest: of its text, in an object store.
+    """
 
     path: str
     sitemaps: int
     bytes: int
     url: str | None
+    digest: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The record as JSON; ``digest`` only where it is known."""
+        return _without_none(self._asdict(), "digest")
+
+
+class Feed(NamedTuple):
+    """A change feed: its name in the state folder, and the path where it is delivered."""
+
+    pending: str
+    target: str
+
+
+class StoreRecord(NamedTuple):
+    """What the manifest of an object store contains besides.
+
+    Attributes:
+        build: a random id, so that no two builds write the same manifest.
+        headers: a digest of the headers that the indexes have.
+        journal: a journal lists further changes; the publication is complete once it is gone.
+        feeds: change feeds to deliver, unless their files are gone.
+    """
+
+    build: str
+    headers: str
+    journal: bool = False
+    feeds: tuple[Feed, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """The record as JSON."""
+        return self._asdict() | {"feeds": [feed._asdict() for feed in self.feeds]}
 
 
 class Manifest(NamedTuple):
@@ -103,6 +142,7 @@ class Manifest(NamedTuple):
         urls: the number of URLs in all shards.
         shards, indexes: the files of the set.
         retired: shards of the previous generation that are kept for one more build.
+        store: what an object store needs besides; None for a folder.
     """
 
     urlset: str
@@ -120,6 +160,7 @@ class Manifest(NamedTuple):
     shards: tuple[ShardRecord, ...]
     indexes: tuple[IndexRecord, ...]
     retired: tuple[str, ...]
+    store: StoreRecord | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """The manifest as JSON."""
@@ -138,8 +179,9 @@ class Manifest(NamedTuple):
             "folder": self.folder,
             "urls": self.urls,
             "shards": [shard.to_dict() for shard in self.shards],
-            "indexes": [index._asdict() for index in self.indexes],
+            "indexes": [index.to_dict() for index in self.indexes],
             "retired": list(self.retired),
+            **({"store": self.store.to_dict()} if self.store is not None else {}),
         }
 
     def files(self) -> Iterator[str]:
@@ -149,13 +191,6 @@ class Manifest(NamedTuple):
         for index in self.indexes:
             yield index.path
         yield from self.retired
-
-
-class Feed(NamedTuple):
-    """A change feed: its name in the state folder, and the path to deliver it to."""
-
-    pending: str
-    target: str
 
 
 class Journal(NamedTuple):
@@ -195,12 +230,16 @@ class Journal(NamedTuple):
             yield from self.new.files()
 
 
+def _without_none(record: dict[str, Any], *names: str) -> dict[str, Any]:
+    return {key: value for key, value in record.items() if value is not None or key not in names}
+
+
 def to_json(content: Manifest | Journal) -> str:
     """The text of the file."""
     return json.dumps(content.to_dict(), separators=(",", ":"))
 
 
-def parse_manifest(data: bytes, path: Path) -> Manifest:
+def parse_manifest(data: bytes, path: Path | str) -> Manifest:
     """Reads and checks a manifest.
 
     Args:
@@ -214,7 +253,7 @@ def parse_manifest(data: bytes, path: Path) -> Manifest:
         return _manifest(_current(data, path))
 
 
-def parse_journal(data: bytes, path: Path) -> Journal:
+def parse_journal(data: bytes, path: Path | str) -> Journal:
     """Reads and checks a journal, as :func:`parse_manifest`.
 
     Raises:
@@ -224,7 +263,7 @@ def parse_journal(data: bytes, path: Path) -> Journal:
         return _journal(_current(data, path))
 
 
-def damaged(path: Path) -> PublishError:
+def damaged(path: Path | str) -> PublishError:
     """The error for a file of the state folder that cannot be used."""
     return PublishError(
         f"{path}: is damaged; restore it from a copy, or remove it together with the sitemaps of"
@@ -234,7 +273,7 @@ def damaged(path: Path) -> PublishError:
 
 
 @contextmanager
-def _checking(path: Path) -> Iterator[None]:
+def _checking(path: Path | str) -> Iterator[None]:
     """Converts the exceptions of the checks below."""
     try:
         yield
@@ -250,7 +289,7 @@ def _checking(path: Path) -> Iterator[None]:
         raise damaged(path) from None
 
 
-def _current(data: bytes, path: Path) -> dict[str, Any]:
+def _current(data: bytes, path: Path | str) -> dict[str, Any]:
     content = _object(data)
     version = content["manifest"]
     if type(version) is not int or version < 1:
@@ -315,6 +354,7 @@ def _manifest(content: dict[str, Any]) -> Manifest:
         shards=tuple(map(_shard, _list(content, "shards"))),
         indexes=tuple(map(_index, _list(content, "indexes"))),
         retired=tuple(map(_path, _list(content, "retired"))),
+        store=_store(content["store"]) if "store" in content else None,
     )
 
 
@@ -350,6 +390,7 @@ def _shard(entry: Any) -> ShardRecord:
         changed_at=changed_at,
         mtime_ns=mtime_ns,
         host=_text(entry, "host") if "host" in entry else None,
+        e_tag=_text(entry, "e_tag") if "e_tag" in entry else None,
     )
 
 
@@ -359,6 +400,18 @@ def _index(entry: Any) -> IndexRecord:
         sitemaps=_count(entry, "sitemaps", 0),
         bytes=_count(entry, "bytes", 0),
         url=_text(entry, "url") if "url" in entry else None,
+        digest=_text(entry, "digest") if "digest" in entry else None,
+    )
+
+
+def _store(entry: dict[str, Any]) -> StoreRecord:
+    if not isinstance(entry, dict) or type(entry.get("journal")) is not bool:
+        raise TypeError("store")
+    return StoreRecord(
+        build=_text(entry, "build"),
+        headers=_text(entry, "headers"),
+        journal=entry["journal"],
+        feeds=tuple(map(_feed, _list(entry, "feeds"))),
     )
 
 

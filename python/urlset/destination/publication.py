@@ -35,6 +35,7 @@ from pathlib import Path
 from typing import IO
 
 from ..errors import PublishError
+from ..transport.target import Target
 from .completion import DURING, LIVE, Completion
 from .directory import Directory, folder_of, inside
 from .interface import Stored
@@ -185,9 +186,14 @@ class FolderPublication:
         self._open.close()
 
     @property
-    def left(self) -> int:
+    def leftovers(self) -> dict[str, int]:
         """The number of foreign files with the names of old sitemaps; they were not removed."""
-        return self._steps.left
+        return {"publish.left": self._steps.left} if self._steps.left else {}
+
+    @property
+    def index_overhead(self) -> int:
+        """A folder adds nothing to an index."""
+        return 0
 
     @property
     def published(self) -> bool:
@@ -223,6 +229,16 @@ class FolderPublication:
         """The folder for temporary files of this process."""
         return self.state
 
+    @property
+    def temporary(self) -> Path:
+        """The staging folder."""
+        return self.staging
+
+    @property
+    def sizes(self) -> Mapping[str, int]:
+        """The core knows the sizes of all files."""
+        return {}
+
     def sink(self) -> Path:
         """The staging folder."""
         return self.staging
@@ -257,8 +273,10 @@ class FolderPublication:
         with self.writing(self.staging):
             self._staged.write(path, text.encode())
 
-    def owns(self, target: Path, files: Iterable[str]) -> bool:
-        """Whether a local path is one of these files of the set, or of its state."""
+    def owns(self, target: Target, files: Iterable[str]) -> bool:
+        """Whether a path is one of these files of the set, or of its state."""
+        if not isinstance(target, Path):
+            return False
         real, out = target.resolve(), self.out.resolve()
         if real in {self.state.resolve() / name for name in STATE_FILES}:
             return True
@@ -280,6 +298,9 @@ class FolderPublication:
         except (OSError, PublishError):
             return False
         return found == Stored(record.compressed_bytes, record.mtime_ns)
+
+    def expect(self, paths: Iterable[str]) -> None:
+        """The files of a folder need no preparation."""
 
     def stored(self, path: str, *, staged: bool) -> Stored | None:
         """A staged or live regular file; None if there is none."""
@@ -365,6 +386,11 @@ class FolderPublication:
         """Removes the reject file of a previous build."""
         with self.writing(self.state / REJECTS):
             self._files.clear(REJECTS)
+
+    def pending_name(self, suffix: str) -> str:
+        """The name that follows those that wait."""
+        numbers = [int(feed.pending.split("-")[2].partition(".")[0]) for feed in self.feeds]
+        return f"changes-pending-{max(numbers, default=0) + 1}{suffix}"
 
     def put_feed(self, pending: str, file: Path) -> None:
         """Moves a file of the staging folder to the feeds that wait."""

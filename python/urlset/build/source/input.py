@@ -46,6 +46,7 @@ class Input:
         stream: an object with ``__arrow_c_stream__``; None for a file.
         begun: the descriptor of an open file, and the bytes that were read from it; None if the
             core opens ``name`` itself.
+        remote: an object in a store, with ``read`` or, for Parquet, with ``read_at``.
         rows: the number of rows of a stream, if known without reading it.
         size: the size of a file in bytes, 0 if unknown.
         columns: all columns of the input behind a stream, also those that the stream omits; None
@@ -60,6 +61,7 @@ class Input:
     format: Literal["csv", "lines", "parquet", "ipc", "arrow"]
     stream: ArrowStream | None = None
     begun: tuple[int, bytes] | None = None
+    remote: Any = None
     rows: int | None = None
     size: int = 0
     columns: tuple[str, ...] | None = None
@@ -70,7 +72,9 @@ class Input:
     @property
     def handle(self) -> Any:
         """What the core reads instead of the file ``name``: a stream, an open file, or None."""
-        return self.stream if self.stream is not None else self.begun
+        if self.stream is not None:
+            return self.stream
+        return self.remote if self.remote is not None else self.begun
 
 
 def file_format(name: str) -> FileFormat:

@@ -8,7 +8,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::build::read::block::BlockReader;
 use crate::build::read::csv_batch::CsvBatch;
 use crate::build::read::decode;
-use crate::build::read::decode::OpenFile;
 use crate::build::read::header::{ExcelSeparator, Header, excel_separator, header, sniff};
 use crate::build::read::lines;
 use crate::build::read::scan::{CsvFormat, NO_SLOT};
@@ -35,7 +34,7 @@ pub struct CsvOptions {
 /// A CSV file, plain or packed; `-` is standard input.
 pub struct Csv {
     path: String,
-    open_file: Option<OpenFile>,
+    opened: Option<ByteStream>,
     options: CsvOptions,
     blocks: Option<BlockReader>,
     format: Arc<CsvFormat>,
@@ -48,7 +47,7 @@ impl Csv {
     pub fn new(path: impl Into<String>, options: CsvOptions) -> Csv {
         Csv {
             path: path.into(),
-            open_file: None,
+            opened: None,
             options,
             blocks: None,
             format: Arc::default(),
@@ -57,13 +56,13 @@ impl Csv {
         }
     }
 
-    /// Reads a file that is open already; the path is then only its name.
-    pub fn with_file(self, file: OpenFile) -> Csv {
-        Csv { open_file: Some(file), ..self }
+    /// Reads what is open already; the path is then only its name.
+    pub fn with_reader(self, opened: ByteStream) -> Csv {
+        Csv { opened: Some(opened), ..self }
     }
 
     fn text(&mut self) -> Result<ByteStream> {
-        let file = decode::open(&self.path, self.open_file.take(), self.consumed.clone())?;
+        let file = decode::open(&self.path, self.opened.take(), self.consumed.clone())?;
         decode::to_utf8(file, self.options.encoding.as_deref())
     }
 

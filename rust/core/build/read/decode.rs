@@ -36,19 +36,24 @@ pub struct OpenFile {
     pub head: Vec<u8>,
 }
 
-/// The decompressed bytes of `path`, or of a file that is open already, and whether they were
-/// compressed.
+impl From<OpenFile> for ByteStream {
+    fn from(opened: OpenFile) -> ByteStream {
+        Box::new(io::Cursor::new(opened.head).chain(opened.file))
+    }
+}
+
+/// The decompressed bytes of `path`, or of what is open already, and whether they were compressed.
 ///
 /// # Errors
 /// `input.missing`, `input.unreadable`.
 pub fn bytes(
     path: &str,
-    opened: Option<OpenFile>,
+    opened: Option<ByteStream>,
     count: Arc<AtomicU64>,
 ) -> Result<(ByteStream, bool)> {
     let unreadable = |e: io::Error| unreadable(path, e);
     let file: ByteStream = match opened {
-        Some(opened) => Box::new(io::Cursor::new(opened.head).chain(opened.file)),
+        Some(opened) => opened,
         None if path == "-" => Box::new(io::stdin()),
         None => {
             let file = File::open(Path::new(path)).map_err(unreadable)?;
@@ -73,7 +78,7 @@ fn unreadable(path: &str, e: io::Error) -> Error {
 ///
 /// # Errors
 /// `input.missing`, `input.unreadable`; `input.format` if it is not text.
-pub fn open(path: &str, opened: Option<OpenFile>, count: Arc<AtomicU64>) -> Result<ByteStream> {
+pub fn open(path: &str, opened: Option<ByteStream>, count: Arc<AtomicU64>) -> Result<ByteStream> {
     let unreadable = |e: io::Error| unreadable(path, e);
     let (mut text, packed) = bytes(path, opened, count)?;
     // damage is reported when the reader comes to it, after the rows before it

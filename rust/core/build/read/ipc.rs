@@ -244,7 +244,7 @@ fn stream(
     open_file: Option<OpenFile>,
     consumed: &Arc<AtomicU64>,
 ) -> Result<(Messages, SchemaRef)> {
-    let (bytes, _) = decode::bytes(path, open_file, consumed.clone())?;
+    let (bytes, _) = decode::bytes(path, open_file.map(Into::into), consumed.clone())?;
     let mut messages = Messages::Streamed(bytes);
     let Some(Message { metadata, .. }) = messages.next(|_| None)? else {
         return Err(ErrorCode::InputEmpty.error("is empty; an Arrow stream has at least a schema"));

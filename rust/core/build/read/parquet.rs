@@ -5,6 +5,7 @@
 
 use std::collections::VecDeque;
 use std::fs::File;
+use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
@@ -16,12 +17,13 @@ use parquet::arrow::arrow_reader::{
     ParquetRecordBatchReaderBuilder,
 };
 use parquet::errors::ParquetError;
+use parquet::file::metadata::RowGroupMetaData;
 use parquet::file::reader::Length;
 
 use crate::build::read::ahead::Ahead;
 use crate::build::read::arrow::{ArrowBatch, ArrowRows, columns};
 use crate::build::read::groups::left_out;
-use crate::build::read::positioned::Positioned;
+use crate::build::read::positioned::{Access, Positioned};
 use crate::config::Filter;
 use crate::error::{Error, ErrorCode, Result, plain};
 use crate::flow::cell::Columns;
@@ -40,7 +42,7 @@ const BATCH_BYTES: i64 = 4 << 20;
 /// A Parquet file.
 pub struct Parquet {
     path: String,
-    open_file: Option<File>,
+    open_file: Option<Arc<dyn Access>>,
     options: ParquetOptions,
     file: Option<OpenParquet>,
 }
@@ -109,8 +111,8 @@ impl Parquet {
         Parquet { path: path.into(), open_file: None, options, file: None }
     }
 
-    /// Reads a file that is open already; the path is then only its name.
-    pub fn with_file(self, file: File) -> Parquet {
+    /// Reads a file that is open already, or an object in a store; the path is then only its name.
+    pub fn with_file(self, file: Arc<dyn Access>) -> Parquet {
         Parquet { open_file: Some(file), ..self }
     }
 }
@@ -126,7 +128,7 @@ impl Source for Parquet {
         let rows = self.options.rows.max(1);
         let file = match self.open_file.take() {
             Some(file) => Ok(file),
-            None => File::open(&self.path),
+            None => File::open(&self.path).map(|file| Arc::new(file) as Arc<dyn Access>),
         };
         let (opened, columns) =
             guarded(|| OpenParquet::new(file, rows)).map_err(|e| e.in_input(&self.path))?;
@@ -166,7 +168,7 @@ impl Source for Parquet {
 }
 
 impl OpenParquet {
-    fn new(file: std::io::Result<File>, rows: usize) -> Result<(OpenParquet, Columns)> {
+    fn new(file: std::io::Result<Arc<dyn Access>>, rows: usize) -> Result<(OpenParquet, Columns)> {
         let system = |e: std::io::Error| ErrorCode::InputUnreadable.error(plain(&e)).caused_by(e);
         let file = file.and_then(Positioned::new).map_err(system)?;
         let metadata = ArrowReaderMetadata::load(&file, ArrowReaderOptions::new());
@@ -303,11 +305,27 @@ impl Decoder {
     ) -> std::result::Result<ParquetRecordBatchReader, ParquetError> {
         let mask = ProjectionMask::roots(self.metadata.parquet_schema(), self.slots.clone());
         let rows = self.rows_of_batch(&groups, &mask);
+        self.file.plan(self.ranges(&groups, &mask))?;
         ParquetRecordBatchReaderBuilder::new_with_metadata(self.file.clone(), self.metadata.clone())
             .with_projection(mask)
             .with_row_groups(groups)
             .with_batch_size(rows)
             .build()
+    }
+
+    /// Where the chunks of each column that is read are in the file.
+    fn ranges(&self, groups: &[usize], mask: &ProjectionMask) -> Vec<Vec<Range<u64>>> {
+        let groups: Vec<_> =
+            groups.iter().filter_map(|&at| self.metadata.metadata().row_groups().get(at)).collect();
+        let leaves = self.metadata.parquet_schema().num_columns();
+        let chunk = |group: &&RowGroupMetaData, leaf: usize| {
+            let (start, length) = group.columns().get(leaf)?.byte_range();
+            Some(start..start.saturating_add(length))
+        };
+        (0..leaves)
+            .filter(|&leaf| mask.leaf_included(leaf))
+            .map(|leaf| groups.iter().filter_map(|group| chunk(group, leaf)).collect())
+            .collect()
     }
 
     /// The number of rows of a batch: fewer for large rows, such as those with a map of a hundred

@@ -12,7 +12,7 @@ use crate::build::write::gzip::Encoder;
 use crate::build::write::sink::Sink;
 use crate::config::{Config, Output};
 use crate::error::{ErrorCode, Result};
-use crate::flow::outcome::{ShardEntry, newest_text};
+use crate::flow::outcome::{self, ShardEntry, newest_text};
 use crate::flow::shard::{Piece, Shard};
 use crate::sitemap::namespaces;
 
@@ -42,6 +42,8 @@ pub struct ShardWriter<'d> {
     name: String,
     /// one URL on each line, and no XML
     text: bool,
+    /// every name contains a digest of the bytes and of this text
+    salt: Option<String>,
     /// hexadecimal digits of the digest in a stable name
     digits: usize,
     claims: Claims,
@@ -59,6 +61,7 @@ impl<'d> ShardWriter<'d> {
             destination,
             name: config.name.clone(),
             text: config.output == Output::Text,
+            salt: config.name_salt.clone(),
             digits: NAME_DIGITS,
             claims: Claims::default(),
         }
@@ -99,11 +102,11 @@ impl<'d> ShardWriter<'d> {
                 entry.changed = false;
                 return Ok(entry);
             }
-            if shard.boundary.is_some() {
+            if self.is_content_named(&shard) {
                 return Err(same_name(&entry.path));
             }
         }
-        let Some(digest) = known.as_ref().filter(|_| shard.boundary.is_some()) else {
+        let Some(digest) = known.as_ref().filter(|_| self.is_content_named(&shard)) else {
             return self.store(entry, pieces, known);
         };
         match self.claims.claim(&entry.path, digest)? {
@@ -112,7 +115,7 @@ impl<'d> ShardWriter<'d> {
                 writing.end(&written);
                 written
             }
-            // the same rows twice make the same stable shard twice: one file serves both
+            // the same rows twice make the same shard twice: one file serves both
             Claim::Wait(file) => {
                 drop(pieces);
                 entry.compressed_bytes = file.wait()?;
@@ -135,13 +138,29 @@ impl<'d> ShardWriter<'d> {
         let kind = if self.text { "txt" } else { "xml" };
         let gz = if self.destination.encoder.is_some() { ".gz" } else { "" };
         let stem = shard.set.as_ref().map_or(&self.name, |set| &set.stem);
+        if !self.is_content_named(shard) {
+            return format!("{stem}-{:05}.{kind}{gz}", shard.number);
+        }
+        let mut digest = digest();
+        if let Some(salt) = &self.salt {
+            digest.push_str(salt);
+            digest = outcome::digest(digest.as_bytes());
+        }
+        // another content has another name: an old index still refers to the old bytes
         match shard.boundary {
-            None => format!("{stem}-{:05}.{kind}{gz}", shard.number),
-            // another content has another name: an old index still refers to the old bytes
+            None => {
+                let (start, rest) = digest.split_at(NAME_DIGITS);
+                format!("{stem}-{start}-{rest}.{kind}{gz}")
+            }
             Some(boundary) => {
-                format!("{stem}-{boundary:016x}-{}.{kind}{gz}", &digest()[..self.digits])
+                format!("{stem}-{boundary:016x}-{}.{kind}{gz}", &digest[..self.digits])
             }
         }
+    }
+
+    /// Whether the name of a shard contains its digest: no other content ever has this name.
+    fn is_content_named(&self, shard: &Shard) -> bool {
+        shard.boundary.is_some() || self.salt.is_some()
     }
 
     /// Stores the file of a shard; `known` is its digest, if it was computed for the name.
