@@ -156,9 +156,9 @@ def _targets() -> list[Target]:
             "CSV to plain, time / `cp` and fsync (urlset fsyncs too)",
             _times("cp-sync", "urlset-csv-plain"), 2.0, 1.2, "", False,
         ),
-        ("peak memory, CSV, most of all sizes", _peak("csv"), 256, 128, " MiB", False),
+        ("peak memory, CSV, maximum over all sizes", _peak("csv"), 256, 128, " MiB", False),
         (
-            "peak memory, Parquet, most of all sizes",
+            "peak memory, Parquet, maximum over all sizes",
             _peak("parquet"), 384, 256, " MiB", False,
         ),
         ("`--duplicates drop`, time / `keep`", _field("duplicates", "ratio"), 1.3, 1.1, "", False),
@@ -167,7 +167,7 @@ def _targets() -> list[Target]:
             _field("publish", "share_percent"), 10, 3, " %", False,
         ),
         (
-            "bytes of XML a second with 3 images and 8 alternates a row, share of the plain rows'",
+            "bytes of XML per second, 3 images and 8 alternates per row, share of plain rows",
             _field("extensions", "share_percent"), 75, 100, " %", True,
         ),
         (
@@ -182,7 +182,7 @@ def _targets() -> list[Target]:
             _field("nightly", "unchanged_share"), 0.6, 0.4, "", False,
         ),
         (
-            "nightly, shards rewritten / shards that hold an edit",
+            "nightly, shards rewritten / shards that contain an edit",
             _field("nightly", "rewritten_per_held"), 1.25, 1.1, "", False,
         ),
         ("change feed, more time", _field("nightly", "feed_percent"), 15, 5, " %", False),

@@ -40,9 +40,9 @@ __all__ = [
     "read_stream",
     "recognise",
     "split_url",
-    "trim",
     "url_fault",
     "verify_files",
+    "write_differences",
 ]
 
 __version__: str
@@ -103,7 +103,7 @@ def digest(data: str | bytes) -> str: ...
 def look(config_json: str, path: str, format: str, begun: Any = None) -> list[str]: ...
 def is_prose(head: bytes, whole: bool, encoding: str | None) -> bool: ...
 def recognise(head: bytes, whole: bool, encoding: str | None) -> str: ...
-def preview(config_json: str, name: str, format: str, object: Any, most: int) -> str: ...
+def preview(config_json: str, name: str, format: str, object: Any, limit: int) -> str: ...
 
 @final
 class ExtensionOption:
@@ -340,6 +340,6 @@ def diff_stream(
     lenient: bool,
     keep: object,
 ) -> Stream: ...
-def trim(
+def write_differences(
     old: PathLike[str], new: PathLike[str], cut_old: PathLike[str], cut_new: PathLike[str]
 ) -> tuple[bool, bool] | None: ...

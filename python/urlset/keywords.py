@@ -56,7 +56,7 @@ class BuildKeywords(TypedDict, total=False):
     x_default: str | None
     """Language whose pages also serve all other languages."""
     alternate_rows: bool
-    """Write each alternate as a URL of its own."""
+    """Also write each alternate as a separate URL."""
     alternate_group: str | None
     """Column whose value the languages of one page share; their rows must be adjacent."""
     lang_column: str | None

@@ -159,7 +159,7 @@ def _write(rows: Rows, file: BinaryIO, kind: str) -> int:
     if kind == "parquet":
         return rows.write_parquet(file)
     if kind not in writers:
-        raise ConfigError(f"{kind!r} is no format", code="output.format")
+        raise ConfigError(f"{kind!r} is not a format", code="output.format")
     schema = flat(rows.schema) if kind == "csv" else rows.schema
     count = 0
     with writers[kind](file, schema) as writer:

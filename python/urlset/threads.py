@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from queue import Empty, SimpleQueue
 from typing import TypeVar
@@ -57,22 +56,6 @@ def start(thread: threading.Thread) -> None:
     """
     with refusal():
         thread.start()
-
-
-class Pool(ThreadPoolExecutor):
-    """A pool that works with fewer threads if the system starts no more of them.
-
-    Raises:
-        PublishError: on the first task, if the system starts none at all.
-    """
-
-    def _adjust_thread_count(self) -> None:
-        try:
-            with refusal():
-                super()._adjust_thread_count()
-        except PublishError:
-            if not self._threads:
-                raise
 
 
 def completed(

@@ -9,7 +9,7 @@ use serde::Deserialize;
 
 use crate::error::{Error, ErrorCode, Result};
 use crate::sitemap::extension;
-use crate::sitemap::extension::descriptor::{Extension, Mapping as Mapped, OptionSpec};
+use crate::sitemap::extension::descriptor::{Extension, ExtensionMapping, OptionSpec};
 
 /// Maximum number of URLs in one sitemap file (docs/protocol.md).
 pub const MAX_URLS: u32 = 50_000;
@@ -54,7 +54,7 @@ pub struct Config {
     pub split_by: Option<String>,
     /// Maximum number of values of `split_by`.
     pub max_groups: usize,
-    /// Stems of file names that other sets of the same job use; a stem of this set must differ.
+    /// Stems of file names of other sets of the same job; the stem of this set must differ.
     pub taken: Vec<String>,
     /// Where shards end.
     pub layout: Layout,
@@ -154,7 +154,7 @@ pub struct Mapping {
     pub priority: Option<String>,
     /// Columns of images.
     pub image: Vec<String>,
-    /// What stands between the images of a cell; without it a cell is one image, or a JSON list.
+    /// The separator of the images of a cell; without it a cell is one image, or a JSON list.
     pub image_separator: Option<String>,
     /// Languages and the columns of their addresses; without a language a column of maps or of
     /// lists of structs.
@@ -165,9 +165,9 @@ pub struct Mapping {
     pub lang_column: Option<String>,
     /// The language of loc.
     pub lang: Option<String>,
-    /// The language whose pages are for all others too.
+    /// The language whose pages also serve all other languages.
     pub x_default: Option<String>,
-    /// Each alternate becomes a `<url>` of its own.
+    /// Each alternate also becomes a separate `<url>`.
     pub alternate_rows: bool,
     /// The options of the extensions that are mapped field by field, by their names. Other keys are
     /// here too, and [`Config::from_json`] refuses them: `deny_unknown_fields` does not work with
@@ -192,7 +192,7 @@ impl Mapping {
         let is_option = |name: &str| {
             let mut mapped = extension::ALL
                 .iter()
-                .filter(|extension| matches!(extension.mapping, Mapped::Fields(_)));
+                .filter(|extension| matches!(extension.mapping, ExtensionMapping::Fields(_)));
             mapped.any(|extension| extension.options.iter().any(|option| option.name == name))
         };
         let unknown = |(name, value): &(&String, &ExtensionOption)| {

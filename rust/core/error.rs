@@ -167,11 +167,12 @@ impl Error {
         Error { source: Some(Box::new(source)), ..Error::new(code, message) }
     }
 
-    /// A file of the output that cannot be written; a full disk has a code of its own.
+    /// A file of the output that cannot be written; a full disk has its own code.
     pub fn unwritable(path: &std::path::Path, source: io::Error) -> Error {
         if source.kind() == io::ErrorKind::StorageFull {
             let mut full = Error::output(ErrorCode::OutputDiskFull, path, source);
-            full.message.push_str("; what was live still is: free some room and run again");
+            full.message
+                .push_str("; the previous set is still live: free some space and run again");
             return full;
         }
         Error::output(ErrorCode::OutputUnwritable, path, source)

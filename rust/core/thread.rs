@@ -1,4 +1,4 @@
-//! The one place where the core starts threads, and the boundary that no panic crosses.
+//! Starts all threads of the core, and converts panics to errors.
 //!
 //! A thread has a name. If the system refuses to start it, that is an [`Error`]. A panic in it is
 //! caught, prints nothing, and becomes an [`Error`] as well. Everything that the thread owned is
@@ -11,7 +11,7 @@ use std::io;
 use std::thread::{Builder, JoinHandle, Scope, ScopedJoinHandle};
 
 use crate::error::{Error, ErrorCode, Result, plain};
-use crate::quiet::caught;
+use crate::panic::caught;
 
 /// Starts a thread that belongs to no scope. `failed` receives the error of a panic in it.
 ///

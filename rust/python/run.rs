@@ -23,7 +23,7 @@ use urlset_core::build::read::parquet::{Parquet, ParquetOptions};
 use urlset_core::build::read::stream::{ArrowStream, Gap};
 use urlset_core::build::render::loc::absolute;
 use urlset_core::build::render::plan;
-use urlset_core::build::write::folder::Folder;
+use urlset_core::build::write::folder::FolderSink;
 use urlset_core::build::write::gzip::{Encoder, Libdeflate};
 use urlset_core::build::write::sink::Sink;
 use urlset_core::build::write::writer::Destination;
@@ -66,7 +66,7 @@ impl Progress {
         self.0.shards.load(Ordering::Relaxed)
     }
 
-    /// Bytes of files consumed, as they are on the disk; of Parquet by the share of its rows.
+    /// Bytes of files consumed; for Parquet in proportion to its rows.
     #[getter]
     fn bytes(&self) -> u64 {
         self.0.bytes.load(Ordering::Relaxed)
@@ -141,7 +141,7 @@ pub struct Input<'py>(
     Vec<(u64, u64)>,
 );
 
-/// Rows of Arrow of a batch that is rendered at once, by the bytes of a batch of CSV.
+/// The number of rows of an Arrow batch, derived from the bytes of a batch of CSV.
 fn batch_rows(config: &Config) -> usize {
     config.batch_bytes.div_ceil(256)
 }
@@ -210,14 +210,18 @@ fn interruptible<T: Send + 'static>(
 /// Runs the pipeline over the sources and writes the shards to `sink`: the path of a folder, or an
 /// object with `put(name, data, digest)` and `finish()`, whose first exception ends the run.
 ///
-/// `sources` are `(name, "csv", "lines", "parquet" or "ipc", None, [])` for a file, with `(descriptor,
-/// head)` in place of None for one that is open and of which `head` was read, or for one in a store an
-/// object with `read` (CSV) or `size`, `read_at` and `plan` (Parquet), and `(name, "arrow",
-/// object, gaps)` for an object with `__arrow_c_stream__`; a gap `(row, rows)` says that before a row of the
-/// stream rows are missing that the filters leave out. `encoder` begins a gzip file: it gives an
-/// object with zlib's `compress` and `flush`; an integer is a level of libdeflate; without it files
-/// stay plain. `seen` goes from set to set of a build. `live` is JSON, by path: digest and
-/// compressed_bytes. `tick` is called about ten times a second. Returns the outcome as JSON.
+/// - `sources`: `(name, format, None, [])` for a file with the format "csv", "lines", "parquet" or
+///   "ipc"; `(descriptor, head)` in place of None for an open file whose first bytes `head` were read,
+///   or for an object in a store one with `read` (CSV) or with `size`, `read_at` and `plan` (Parquet);
+///   `(name, "arrow", object, gaps)` for an object with `__arrow_c_stream__`. A gap `(row, rows)` is
+///   the number of rows that the filters left out of the stream before a row.
+/// - `encoder`: a callable that begins a gzip file and returns an object with zlib's `compress` and
+///   `flush`, or a level of libdeflate. Without it files are not compressed.
+/// - `seen`: passed from set to set of a build.
+/// - `live`: JSON; digest and compressed_bytes by path.
+/// - `tick`: called about ten times a second.
+///
+/// Returns the outcome as JSON.
 #[pyfunction]
 #[pyo3(signature = (config_json, sources, sink, rejects, progress, seen, *, encoder=None, live="{}", tick=None))]
 #[allow(clippy::too_many_arguments)] // named in Python
@@ -264,7 +268,7 @@ pub fn build(
             pipeline::run(&config, Run { sources, destination, rejects, progress, seen: &seen })
         };
         let done = match target {
-            Target::Folder(folder) => (run(&Folder::new(folder)), None),
+            Target::Folder(folder) => (run(&FolderSink::new(folder)), None),
             Target::Object(object) => {
                 let sink = ObjectSink::new(object);
                 (run(&sink), sink.into_failure())
@@ -301,9 +305,10 @@ pub fn build(
     serde_json::to_string(&outcome).map_err(|e| PyValueError::new_err(e.to_string()))
 }
 
-/// For columns of these names the ones that a configuration needs, and as JSON what it took from where.
+/// The columns that a configuration needs of an input with these columns, and the source of each field
+/// as JSON.
 ///
-/// `kinds` has a letter a column: `t` text, `s` scalar, `n` nested, anything else unreadable.
+/// `kinds` has one letter for each column: `t` text, `s` scalar, `n` nested, any other unreadable.
 #[pyfunction]
 pub fn choose(
     py: Python<'_>,
@@ -339,16 +344,16 @@ pub fn preview(
     name: String,
     format: String,
     object: Option<Bound<'_, PyAny>>,
-    most: usize,
+    limit: usize,
 ) -> PyResult<String> {
     let config = config(py, config_json)?;
     let input = Input(name, format, object, Vec::new());
     let source = source(&config, input, PREVIEW_ROWS)?;
-    let preview = interruptible(py, move || pipeline::preview(&config, source, most))?;
+    let preview = interruptible(py, move || pipeline::preview(&config, source, limit))?;
     serde_json::to_string(&preview).map_err(|e| PyValueError::new_err(e.to_string()))
 }
 
-/// An absolute URL as it may be written: percent-encoded, its host in punycode.
+/// An absolute URL in canonical form: percent-encoded, its host in punycode.
 #[pyfunction]
 pub fn address(py: Python<'_>, url: &str) -> PyResult<String> {
     absolute(url).map_err(|fault| {
@@ -357,7 +362,7 @@ pub fn address(py: Python<'_>, url: &str) -> PyResult<String> {
     })
 }
 
-/// 128 bits of BLAKE3 in hexadecimal: hashlib would load OpenSSL, 6 ms at start-up.
+/// 128 bits of BLAKE3 in hexadecimal. (Importing hashlib loads OpenSSL and takes 6 ms.)
 #[pyfunction]
 pub fn digest(data: Bytes) -> String {
     urlset_core::flow::outcome::digest(match &data {
@@ -391,7 +396,7 @@ pub fn look(
     Ok(interruptible(py, move || source.open())?.names)
 }
 
-/// What a file is whose first bytes these are: csv, lines, parquet, arrow or jsonl.
+/// The format of a file with these first bytes: csv, lines, parquet, arrow or jsonl.
 #[pyfunction]
 pub fn recognise(
     py: Python<'_>,
@@ -421,7 +426,7 @@ pub fn limits() -> BTreeMap<&'static str, (u64, u64)> {
     LIMITS.into_iter().map(|(name, range)| (name, (*range.start(), *range.end()))).collect()
 }
 
-/// For `loc` and `lastmod` the names of columns that they are taken from by default, best first.
+/// The default column names of `loc` and `lastmod`, best first.
 #[pyfunction]
 pub fn column_names() -> BTreeMap<&'static str, Vec<&'static str>> {
     BTreeMap::from([("loc", plan::LOC.to_vec()), ("lastmod", plan::LASTMOD.to_vec())])
@@ -438,7 +443,7 @@ pub fn exceeds_rejects(
     Ok(config(py, config_json)?.max_rejects.is_exceeded(rejected, rows))
 }
 
-/// How many complete rows of each code a reject file has.
+/// The number of complete rows of a reject file, by code.
 #[pyfunction]
 pub fn count_rejects(py: Python<'_>, path: std::path::PathBuf) -> PyResult<BTreeMap<String, u64>> {
     py.detach(|| urlset_core::build::write::rejects::count(&path)).map_err(|e| exception(py, &e))

@@ -24,7 +24,7 @@ pub struct Target {
 /// What a set of files may contain although it is unusual: the attributes of
 /// `urlset.inspect.targets.Rules`. `hosts` is None for the host of each file, empty for any host.
 #[derive(FromPyObject)]
-pub struct Rules {
+pub struct SetRules {
     hosts: Option<Vec<String>>,
     added: Vec<String>,
     kept_duplicates: bool,
@@ -40,7 +40,7 @@ pub struct Checks {
     most: u64,
 }
 
-/// What was found in one file.
+/// The findings and totals of one file.
 #[pyclass(frozen, get_all, module = "urlset._core")]
 pub struct FileReport {
     /// `urlset`, `index`, `text`, `feed` or `unknown`.
@@ -87,7 +87,7 @@ pub fn interrupted(error: &mut Option<PyErr>) -> bool {
 pub fn verify_files(
     py: Python<'_>,
     targets: Vec<Target>,
-    rules: Vec<Rules>,
+    rules: Vec<SetRules>,
     checks: Checks,
 ) -> PyResult<Vec<FileReport>> {
     let targets: Vec<_> = targets
@@ -97,13 +97,13 @@ pub fn verify_files(
             verify::Target { path, name, url, listed, rules }
         })
         .collect();
-    let rules = rules.into_iter().map(|Rules { hosts, added, kept_duplicates }| {
+    let rules = rules.into_iter().map(|SetRules { hosts, added, kept_duplicates }| {
         let hosts = match hosts {
             None => AllowedHosts::Same,
             Some(list) if list.is_empty() => AllowedHosts::Any,
             Some(list) => AllowedHosts::List(HostList::lenient(&list)),
         };
-        verify::Rules { hosts, added, kept_duplicates }
+        verify::SetRules { hosts, added, kept_duplicates }
     });
     let Checks { threads, memory, duplicates, reciprocity, most } = checks;
     let default = verify::Options::default();

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -74,6 +77,33 @@ def urlset(*args: object, input: bytes | None = None, cwd: Path | None = None) -
     command = [sys.executable, "-m", "urlset", *map(str, args)]
     done = subprocess.run(command, input=input, capture_output=True, cwd=cwd, timeout=300)
     return Ended(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+
+def wait_until_idle(process: subprocess.Popen[Any]) -> None:
+    """Waits until a command catches SIGTERM and all its threads wait, however busy the machine is.
+
+    A fixed time is too short on a loaded machine: the signal would reach Python's own start.
+    """
+    proc, deadline = Path("/proc", str(process.pid)), time.monotonic() + 60
+    if not proc.exists():  # not Linux
+        time.sleep(3)
+        return
+    quiet, before = 0, set[object]()
+    while quiet < 6:
+        assert process.poll() is None, f"it ended with {process.returncode}"
+        assert time.monotonic() < deadline, "it never waits"
+        time.sleep(0.05)
+        caught = re.search(r"^SigCgt:\s*(\w+)$", (proc / "status").read_text(), re.MULTILINE)
+        assert caught is not None
+        threads = set()
+        for task in proc.glob("task/*/stat"):
+            with contextlib.suppress(OSError):  # the thread has ended
+                fields = task.read_text().rpartition(")")[2].split()
+                threads.add((task, fields[0], fields[11], fields[12]))  # state, CPU time
+        catches = int(caught[1], 16) >> (signal.SIGTERM - 1) & 1
+        waits = catches and all(state == "S" for _, state, _, _ in threads)
+        quiet = quiet + 1 if waits and threads == before else 0
+        before = threads
 
 
 @pytest.fixture

@@ -219,7 +219,7 @@ def test_a_group_that_does_not_stand_together(out: Path) -> None:
         ({"alternate_group": "g", "lang": "de", "alternate": {"de": "g"}}, "not both"),
         ({"alternate": ["de=loc", "DE=loc"]}, "given twice"),
         ({"alternate": ["de=loc"], "output": "text"}, "URLs only"),
-        ({"alternate": ["de=loc"], "x_default": "fr"}, "no column holds the URLs of fr"),
+        ({"alternate": ["de=loc"], "x_default": "fr"}, "no column contains the URLs of fr"),
     ],
 )
 def test_options_that_do_not_fit(out: Path, options: dict[str, object], hint: str) -> None:

@@ -262,7 +262,7 @@ def test_an_endless_stream_can_be_interrupted(out: Path) -> None:
         child.send_signal(signal.SIGINT)
         begun = time.monotonic()
         child.wait(20)
-        assert time.monotonic() - begun < 5
+        assert time.monotonic() - begun < 15
         assert "KeyboardInterrupt" in child.stderr.read()
     assert not list(out.glob("*.xml*"))
 
@@ -442,7 +442,7 @@ def test_structs_that_do_not(out: Path) -> None:
 
 def test_an_error_without_a_word(out: Path) -> None:
     error = error_of(Handmade(lambda whole, child: None, end=5), out)
-    assert "does not say why" in str(error)
+    assert "without a reason" in str(error)
 
 
 def test_deep_types(out: Path) -> None:

@@ -78,7 +78,7 @@ def drive(what: str, at: int, args: list[str]) -> subprocess.CompletedProcess[by
     return subprocess.run(command, capture_output=True, timeout=60)
 
 
-def no_litter(out: Path) -> None:
+def no_leftovers(out: Path) -> None:
     """Only what the manifest lists, and the state folder with nothing left over."""
     assert sorted(path.name for path in (out / ".urlset").iterdir()) == ["lock", "manifest.json"]
 
@@ -114,7 +114,7 @@ def kill_at_calls(tmp_path: Path, catalogs, layout: tuple[str, ...], step: int) 
             assert set(urls) <= set(before) | set(after)
         assert urlset(*arguments(new, out, layout)).status == 0
         assert live_urls(out) == after
-        no_litter(out)
+        no_leftovers(out)
     pytest.fail("the calls do not end")
 
 
@@ -150,7 +150,7 @@ def test_a_disk_that_fails_at_any_call(tmp_path: Path, catalogs, layout) -> None
         pytest.fail("the calls do not end")
     assert urlset(*arguments(new, out, layout)).status == 0
     assert live_urls(out) == after
-    no_litter(out)
+    no_leftovers(out)
 
 
 def kill_at_random(tmp_path: Path, catalogs, layout: tuple[str, ...], times: int) -> None:
@@ -179,7 +179,7 @@ def kill_at_random(tmp_path: Path, catalogs, layout: tuple[str, ...], times: int
         mixed += urls not in (live, wanted)
         assert urlset(*arguments(source, out, layout)).status == 0
         assert live_urls(out) == wanted
-        no_litter(out)
+        no_leftovers(out)
         live = wanted
         source, wanted = (old, before) if source is new else (new, after)
     print(f"{layout[1]}: {killed} killed of {tried}, {mixed} between two builds")

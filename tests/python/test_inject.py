@@ -89,8 +89,12 @@ def injected(
 ) -> subprocess.CompletedProcess[str]:
     """The next build, in which every such call on a path below the output fails."""
     log = out.parent / "strace.log"
-    # calls with the descriptor of a folder name the last part only
-    paths = ["-P", str(out / path), "-P", Path(path).name] if path != "." else ["-P", str(out)]
+    # calls with the descriptor of a folder name the last part only; small files are written
+    # beside their name and renamed
+    names = [str(out / path)]
+    if path != ".":
+        names += [f"{out / path}.new", Path(path).name, f"{Path(path).name}.new"]
+    paths = [part for name in names for part in ("-P", name)]
     if call in ("rename", "unlink", "mkdir"):
         call = f"{call},{call}at" if call != "rename" else "rename,renameat,renameat2"
     done = subprocess.run(

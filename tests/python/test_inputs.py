@@ -264,7 +264,7 @@ FOREIGN: dict[str, tuple[Callable[[Path], bytes], str]] = {
         ),
         "urlset read",
     ),
-    "gz.gz": (lambda _: gzip.compress(gzip.compress(CSV.encode())), "packed twice"),
+    "gz.gz": (lambda _: gzip.compress(gzip.compress(CSV.encode())), "compressed twice"),
     "png": (lambda _: b"\x89PNG\r\n\x1a\n" + bytes(30), "image"),
 }
 

@@ -17,8 +17,8 @@ ROOT = Path(urlset.__file__).parent
 #: layers from the bottom to the top; a module belongs to the first pattern that fits, and imports
 #: only its own layer and those that it names
 BASE = (
-    "errors", "wording", "_core", "signals", "threads", "interruptible", "outfile", "hosts", "rows",
-    "transport.target",
+    "errors", "wording", "_core", "signals", "threads", "interruptible", "pool", "outfile", "hosts",
+    "rows", "transport.target",
 )  # fmt: skip
 LAYERS: dict[str, tuple[str, ...]] = {
     # what everything else uses
@@ -28,6 +28,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "_core": (),
     "threads": ("errors",),
     "interruptible": ("threads",),
+    "pool": ("threads", "errors"),
     "outfile": ("errors",),
     "hosts": ("errors", "_core"),
     "rows": ("errors", "outfile", "transport.target", "_core"),
@@ -43,10 +44,10 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "build.index": ("report", "option*", *BASE),
     "build.gzip": ("_core",),
     "build.part": ("report", *BASE),
-    "build.trim": BASE,
+    "build.differences": BASE,
     "build.rejects": ("destination.interface", *BASE),
     "build.check": ("destination.manifest", *BASE),
-    "build.changes": ("build.trim", "destination.interface", "destination.manifest", *BASE),
+    "build.changes": ("build.differences", "destination.interface", "destination.manifest", *BASE),
     "toml": ("build.names", "option*", *BASE),
     # a job knows all stages
     "build.plan": ("build.names", "build.source.*", "destination.*", "toml", "option*", *BASE),

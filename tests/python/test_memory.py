@@ -182,3 +182,23 @@ def test_more_rows_take_no_more(form: str, tmp_path: Path) -> None:
             writer.write_batch(batch)
     options = ["--alternate", "alternates", "--alternate-rows", "--level", "fast"]
     assert peak(path, "--out", tmp_path / "out", *options) < MOST
+
+
+LARGE_PARENT = """
+import json, subprocess, sys
+ballast = b"x" * (400 << 20)
+done = subprocess.run(sys.argv[1:], capture_output=True, check=True)
+print(json.loads(done.stdout)["peak_rss"], len(ballast))
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has the peak of a process alone")
+def test_the_report_leaves_out_the_memory_of_the_parent(tmp_path: Path) -> None:
+    (tmp_path / "rows.csv").write_text(f"url\n{SITE}/a\n")
+    build = [sys.executable, "-m", "urlset", "build", "rows.csv", "--site", SITE, "--out", "out"]
+    done = subprocess.run(
+        [sys.executable, "-c", LARGE_PARENT, *build, "--json", "-"],
+        cwd=tmp_path, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    peak, ballast = map(int, done.stdout.split())
+    assert 5 << 20 < peak < 200 << 20 < ballast

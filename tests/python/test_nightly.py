@@ -210,7 +210,7 @@ def test_a_feed_over_sets_that_share_urls(tmp_path: Path) -> None:
         live = first + second
     (tmp_path / "urlset.toml").write_text(toml.replace('"drop"', '"fail"'))
     ended = urlset("build", cwd=tmp_path)
-    assert ended.status == 1 and "b.csv: row 2: its URL came before" in ended.err
+    assert ended.status == 1 and "b.csv: row 2: its URL occurred before" in ended.err
 
 
 @pytest.mark.parametrize("layout", ["packed", "stable"])
@@ -270,7 +270,7 @@ def test_common_ends_are_cut(tmp_path: Path) -> None:
         packed = pick.randrange(2)
         for path, text in zip(files[packed], texts, strict=True):
             path.write_bytes(gzip.compress(text) if packed else text)
-        written = _core.trim(*files[packed], *cuts)
+        written = _core.write_differences(*files[packed], *cuts)
         assert written is not None
         cut = [
             urls_of(path.read_bytes()) if is_there else set()

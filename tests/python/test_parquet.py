@@ -220,7 +220,7 @@ def test_a_pipe_is_no_parquet_file(tmp_path: Path, out: Path) -> None:
     os.mkfifo(tmp_path / "c.parquet")
     ended = urlset("build", tmp_path / "c.parquet", "--site", SITE, "--out", out)
     assert (ended.status, ended.err.count("\n")) == (3, 1), ended
-    assert "directory is at its end" in ended.err
+    assert "its metadata is at the end" in ended.err
 
 
 def damaged(seed: int, tmp_path: Path) -> str:

@@ -41,7 +41,7 @@ def test_baidu_has_no_index(tmp_path: Path, out: Path) -> None:
     manifest = json.loads((out / ".urlset/manifest.json").read_text())
     assert (manifest["indexes"], len(manifest["shards"])) == ([], 1)
     ended = urlset("build", tmp_path / "c.csv", *args, "--add-sitemap", f"{SITE}/other.xml")
-    assert (ended.status, "takes no index" in ended.err) == (2, True)
+    assert (ended.status, "accepts no index" in ended.err) == (2, True)
 
 
 def test_yandex_takes_shorter_urls(out: Path) -> None:

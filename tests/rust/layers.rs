@@ -12,9 +12,9 @@ use std::path::Path;
 /// with; the root has only the constants of `lib.rs`.
 const ALLOWED: [(&str, &[&str]); 15] = [
     ("error", &[]),
-    ("quiet", &[]),
+    ("panic", &[]),
     ("simd", &["root"]),
-    ("thread", &["error", "quiet"]),
+    ("thread", &["error", "panic"]),
     ("config", &["error", "sitemap"]),
     ("sitemap", &["error", "simd", "root"]),
     ("flow", &["error", "simd", "sitemap", "root"]),
@@ -34,7 +34,7 @@ const ALLOWED: [(&str, &[&str]); 15] = [
             "config",
             "error",
             "flow",
-            "quiet",
+            "panic",
             "root",
             "simd",
             "sitemap",
@@ -46,7 +46,7 @@ const ALLOWED: [(&str, &[&str]); 15] = [
 ];
 
 /// A stage knows no other stage.
-const STAGE: &[&str] = &["config", "error", "flow", "quiet", "root", "simd", "sitemap", "thread"];
+const STAGE: &[&str] = &["config", "error", "flow", "panic", "root", "simd", "sitemap", "thread"];
 
 /// The sources by module: `build::read::csv` and its text.
 type Sources = BTreeMap<String, String>;

@@ -14,7 +14,7 @@ use urlset_core::build::duplicates::seen::Seen;
 use urlset_core::build::pipeline::{AnySource, Progress, Run, run};
 use urlset_core::build::read::csv::{Csv, CsvOptions};
 use urlset_core::build::read::parquet::{Parquet, ParquetOptions};
-use urlset_core::build::write::folder::Folder;
+use urlset_core::build::write::folder::FolderSink;
 use urlset_core::build::write::gzip::Libdeflate;
 use urlset_core::build::write::writer::Destination;
 use urlset_core::config::Config;
@@ -208,7 +208,7 @@ fn build_with(folder: &Path, options: &str, source: Box<dyn AnySource>, config: 
     let _ = fs::remove_dir_all(&out);
     fs::create_dir_all(&out).unwrap();
     let encoder = Libdeflate::new(1).unwrap();
-    let sink = Folder::new(out);
+    let sink = FolderSink::new(out);
     let destination = Destination { sink: &sink, encoder: Some(&encoder), live: HashMap::new() };
     let run_options = Run {
         sources: vec![source],

@@ -42,5 +42,5 @@ class Night:
         self.case.urlset(*self.command(self.source), statuses=(0,))
         found = [loc for loc, _ in read_set(self.out)]
         self.case.check(found == self.after, f"{what}: the next build is not whole")
-        litter = {path.name for path in (self.out / ".urlset").iterdir()}
-        self.case.check(litter == {"lock", "manifest.json"}, f"{what}: left over: {litter}")
+        leftovers = {path.name for path in (self.out / ".urlset").iterdir()}
+        self.case.check(leftovers == {"lock", "manifest.json"}, f"{what}: left over: {leftovers}")

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ..errors import AnnounceError, ConfigError, PublishError
+from ..pool import Pool
 from ..signals import undisturbed
-from ..threads import Pool
 from ..transport.retry import retry_after
 from ..wording import count
 from .address import check_page

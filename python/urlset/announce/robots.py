@@ -8,10 +8,9 @@ import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
-from uuid import uuid4
 
 from ..errors import AnnounceError, ConfigError, InputError, PublishError
-from ..outfile import sync_folder
+from ..outfile import random_id, sync_folder
 from ..transport.retry import MAX_REDIRECTS, is_redirect, redirected
 from ..wording import count
 from .address import check_page, split
@@ -177,7 +176,7 @@ def _read(path: Path) -> bytes:
 
 def _replace(path: Path, text: bytes, *, fresh: bool) -> None:
     """Writes a temporary file, syncs and renames it: the file is always the old or the new one."""
-    temporary = path.with_name(f".robots-{uuid4().hex}")
+    temporary = path.with_name(f".robots-{random_id()}")
     # the kernel applies the umask; reading it would change it for all threads
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     try:

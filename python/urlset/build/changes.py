@@ -26,7 +26,7 @@ from ..errors import InputError, PublishError
 from ..rows import Rows, write
 from ..threads import available_cores
 from ..transport.target import Target, absolute, exists, replacing, target_of
-from .trim import SitemapFile, trimmed
+from .differences import SitemapFile, write_differences
 
 #: bytes for the entries of a comparison; more go to disk
 DIFF_MEMORY = 256 << 20
@@ -75,7 +75,7 @@ def stage_feed(
     try:
         with publication.writing(staging), TemporaryDirectory(dir=staging) as folder:
             if new.layout == "stable":
-                old_files, new_files = trimmed(old_files, new_files, Path(folder))
+                old_files, new_files = write_differences(old_files, new_files, Path(folder))
             file = Path(folder, pending)
             is_empty = _write_changes(old_files, new_files, file)
             publication.put_feed(pending, file)

@@ -18,15 +18,17 @@ import resource
 import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from itertools import chain
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from uuid import uuid4
 
 from .. import _core
 from ..errors import ConfigError, ConflictError, Error, RejectLimitError
 from ..option_table import options_of
 from ..options import Options
+from ..outfile import random_id
 from ..report import Report, warnings_of
 from ..transport.target import Target
 from .commit import Commit
@@ -203,7 +205,7 @@ class Job:
         with plan.publication() as publication:
             plan.check_targets(publication)
             plan = plan.with_live(publication)
-            job = uuid4().hex
+            job = random_id()
             publication.begin_parts(job)
             notes = {**_found(plan, publication), **plan.notes}
         self._plan = replace(plan, job=job, destination=plan.destination.absolute(), notes=notes)
@@ -331,5 +333,18 @@ def _found(plan: Plan, publication: Publication) -> dict[str, int]:
 
 def _measure(report: Report, started: float) -> None:
     report.seconds = round(time.monotonic() - started, 3)
+    report.peak_rss = peak_memory()
+
+
+def peak_memory() -> int:
+    """The peak memory of this process in bytes.
+
+    ``ru_maxrss`` survives exec: it may be the peak of the process that started this one. Linux has
+    the peak of this process alone in ``/proc``.
+    """
+    with suppress(OSError), Path("/proc/self/status").open("rb") as status:
+        for line in status:
+            if line.startswith(b"VmHWM:"):
+                return int(line.split()[1]) * 1024  # kilobytes
     usage = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    report.peak_rss = usage if sys.platform == "darwin" else usage * 1024  # kilobytes on Linux
+    return usage if sys.platform == "darwin" else usage * 1024  # kilobytes, but not on macOS

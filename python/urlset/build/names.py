@@ -22,9 +22,7 @@ if TYPE_CHECKING:
     from ..options import Options
 
 #: the name of a file of the stem ``owner``, without ``.xml``
-FILE_OF = re.compile(
-    r"(?P<owner>.+)-(?:[0-9]{5,}|index-[0-9]+|[0-9a-f]{16}-[0-9a-f]{16})", re.DOTALL
-)
+FILE_OF = r"(?s)(?P<owner>.+)-(?:[0-9]{5,}|index-[0-9]+|[0-9a-f]{16}-[0-9a-f]{16})"
 
 
 def owner_of(stem: str) -> str | None:
@@ -32,7 +30,7 @@ def owner_of(stem: str) -> str | None:
 
     ``owner`` in ``shard/name.rs`` is the same rule.
     """
-    match = FILE_OF.fullmatch(stem.lower())
+    match = re.fullmatch(FILE_OF, stem.lower())
     return match["owner"] if match else None
 
 

@@ -14,7 +14,7 @@ from ..report import Shard
 #: the outcomes of rows that a report and a part count
 COUNTS = ("rows", "urls", "rejected", "filtered", "duplicates", "expanded")
 #: the name of a shard that the core numbered
-_NUMBERED = re.compile(r"(?P<stem>.+)-[0-9]{5,}(?P<suffix>\.(?:xml|txt)(?:\.gz)?)", re.DOTALL)
+_NUMBERED = r"(?s)(?P<stem>.+)-[0-9]{5,}(?P<suffix>\.(?:xml|txt)(?:\.gz)?)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ class Outcome:
 
 def content_name(shard: Shard) -> str:
     """The name of a shard in a job with several parts, where no task knows its number."""
-    match = _NUMBERED.fullmatch(shard.path)
+    match = re.fullmatch(_NUMBERED, shard.path)
     if match is None:
         return shard.path  # the stable layout has content names
     half = len(shard.digest) // 2

@@ -8,11 +8,11 @@ from contextlib import suppress
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
-from uuid import uuid4
 
 from .. import _core
 from ..destination.interface import Staging
 from ..errors import Error
+from ..outfile import random_id
 from ..report import Shard
 from .gzip import encoder
 from .names import taken_by, taken_stems
@@ -64,7 +64,7 @@ class Writer:
             self.outcomes = [outcome.sized(sizes) for outcome in self.outcomes]
         rejects = [path for path in self.rejects if path.exists()]
         kept = self._staging.complete(names, rejects)
-        return Part(self._plan.job or "", uuid4().hex, tuple(self.outcomes), tuple(kept))
+        return Part(self._plan.job or "", random_id(), tuple(self.outcomes), tuple(kept))
 
     def _write_set(
         self, number: int, inputs_of_set: list[Input], on_progress: OnProgress | None

@@ -13,9 +13,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path, PurePosixPath
 from typing import Self
-from uuid import uuid4
 
 from ..errors import ConflictError, PublishError
+from ..outfile import random_id
 from .objects import ABSENT, Object
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
@@ -127,7 +127,7 @@ class Directory:
                 raise
             if not stat.S_ISREG(os.fstat(file).st_mode):
                 os.close(file)
-                raise OSError(errno.EINVAL, "is no regular file")
+                raise OSError(errno.EINVAL, "is not a regular file")
             return file
 
     def read(self, path: str, limit: int) -> Object | None:
@@ -299,7 +299,7 @@ def _remove(descriptor: int, name: str) -> None:
                 for deeper in _names(below):
                     if not _unlinked(below, deeper):
                         # moved up, so that neither descriptors nor the stack grow with the depth
-                        waiting.append(f".{uuid4().hex}")
+                        waiting.append(f".{random_id()}")
                         os.rename(deeper, waiting[-1], src_dir_fd=below, dst_dir_fd=top)
             finally:
                 os.close(below)

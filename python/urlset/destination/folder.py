@@ -7,8 +7,8 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from uuid import uuid4
 
+from ..outfile import random_id
 from ..transport.target import Target
 from .completion import Completion
 from .directory import Directory, folder_of
@@ -57,7 +57,7 @@ class FolderDestination:
         Raises:
             PublishError: ``job.closed``; ``output.unwritable``.
         """
-        attempt = f"part-{uuid4().hex}"
+        attempt = f"part-{random_id()}"
         with Completion().writing(self._state), contextlib.ExitStack() as opened:
             files = self._open_staging(name, job, opened)
             folder = opened.enter_context(files.sub(attempt, make=True))
@@ -136,7 +136,7 @@ class FolderStaging:
         for staged, name in names.items():
             self._files.make(name)
             self._folder.move(staged, self._files, name)
-        # the suffix makes a copy of it in the state folder litter
+        # the suffix makes a copy of it in the state folder leftovers
         kept = [f"rejects-{self._attempt}-{number}.new" for number, _ in enumerate(rejects)]
         for path, name in zip(rejects, kept, strict=True):
             self._folder.move(path.name, self._files, name)

@@ -32,14 +32,15 @@ MAX_DEPTH = 16
 MAX_INT = (1 << 63) - 1
 #: the limit of Linux for a path, in bytes
 MAX_PATH = 4_096
-DIGEST = re.compile(r"[0-9a-f]{32}")
-TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", re.ASCII)
+# patterns that only some builds need: `re` compiles them at their first use, not at start-up
+DIGEST = r"[0-9a-f]{32}"
+TIME = r"(?a)\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"
 #: the name of a change feed that waits for its delivery
-PENDING = re.compile(r"changes-pending-[0-9]{1,9}\.(csv|jsonl|parquet)")
+PENDING = r"changes-pending-[0-9]{1,9}\.(csv|jsonl|parquet)"
 #: the staging folder of a build in one process
 STAGING = "staging"
 #: the staging folder of a job with several parts, named after the id of the job
-JOB_STAGING = re.compile(r"staging-[0-9a-f]{32}")
+JOB_STAGING = r"staging-[0-9a-f]{32}"
 
 
 class ShardRecord(NamedTuple):
@@ -365,7 +366,7 @@ def _journal(content: dict[str, Any]) -> Journal:
     if not all(map(is_sitemap, moves)):
         raise ValueError("moves")
     staging = _text(content, "staging") if "staging" in content else STAGING
-    if staging != STAGING and not JOB_STAGING.fullmatch(staging):
+    if staging != STAGING and not re.fullmatch(JOB_STAGING, staging):
         raise ValueError("staging")
     remove = tuple(map(_path, _list(content, "remove")))
     return Journal(_manifest(content["new"]), moves, remove, feeds, staging)
@@ -373,7 +374,7 @@ def _journal(content: dict[str, Any]) -> Journal:
 
 def _shard(entry: Any) -> ShardRecord:
     digest, changed_at = entry["digest"], entry["changed_at"]
-    if not DIGEST.fullmatch(digest) or not TIME.fullmatch(changed_at):
+    if not re.fullmatch(DIGEST, digest) or not re.fullmatch(TIME, changed_at):
         raise ValueError("shard")
     datetime.fromisoformat(changed_at)
     mtime_ns = entry["mtime_ns"]
@@ -416,7 +417,7 @@ def _store(entry: dict[str, Any]) -> StoreRecord:
 
 def _feed(entry: Any) -> Feed:
     pending, target = _text(entry, "pending"), _text(entry, "target")
-    if not PENDING.fullmatch(pending) or "\0" in target or len(target) > MAX_PATH:
+    if not re.fullmatch(PENDING, pending) or "\0" in target or len(target) > MAX_PATH:
         raise ValueError("feed")
     return Feed(pending, target)
 
@@ -473,7 +474,4 @@ def is_sitemap(path: str) -> bool:
 
 def content_named(path: str) -> bool:
     """Whether the name of a shard contains a digest: no other content ever has this name."""
-    return _CONTENT_NAME.search(path) is not None
-
-
-_CONTENT_NAME = re.compile(r"-[0-9a-f]{16}-[0-9a-f]{16}\.(?:xml|txt)(?:\.gz)?$")
+    return re.search(r"-[0-9a-f]{16}-[0-9a-f]{16}\.(?:xml|txt)(?:\.gz)?$", path) is not None

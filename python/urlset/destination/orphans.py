@@ -32,7 +32,7 @@ SHARD = re.compile(
     r"(?:[^/]+/)?(?P<stem>[^/]+)-[0-9a-f]{16}-[0-9a-f]{16}\.(?:xml|txt)(?:\.gz)?", re.ASCII
 )
 #: what a job with several parts has in a store
-JOB_FILE = re.compile(rf"{JOB_STAGING.pattern}/(?:open|rejects-[0-9a-f]{{32}}-[0-9]+\.new)")
+JOB_FILE = re.compile(rf"{JOB_STAGING}/(?:open|rejects-[0-9a-f]{{32}}-[0-9]+\.new)")
 
 
 class Orphan(NamedTuple):
@@ -123,7 +123,7 @@ def _clean_folder(out: Path, state: Path, before: datetime, dry_run: bool) -> li
                 listed.add(name, manifest)
             if journal is not None:
                 listed.files.update(journal.files())
-            for staging in filter(JOB_STAGING.fullmatch, folder.list()):
+            for staging in (name for name in folder.list() if re.fullmatch(JOB_STAGING, name)):
                 orphan = _size_of(folder, staging)
                 if orphan.modified < before:
                     found.append(orphan)
@@ -205,7 +205,7 @@ def _is_of_a_state(path: str, names: set[str]) -> bool:
     folder, _, name = path.rpartition("/")
     if folder and folder not in names:
         return False
-    return bool(OF_A_PUBLICATION.fullmatch(name) or PENDING.fullmatch(name))
+    return bool(OF_A_PUBLICATION.fullmatch(name) or re.fullmatch(PENDING, name))
 
 
 def _protected(out: Location, state: Location | None) -> tuple[_Listed, set[str]]:
@@ -216,7 +216,7 @@ def _protected(out: Location, state: Location | None) -> tuple[_Listed, set[str]
     names: set[str] = set()
     for one in location.list(prefix):
         folder, _, name = one.key.removeprefix(prefix).rpartition("/")
-        if "/" not in folder and not RESERVED.fullmatch(folder) and "manifest" in name:
+        if "/" not in folder and not re.fullmatch(RESERVED, folder) and "manifest" in name:
             names.add(folder or DEFAULT_NAME)
     for name in sorted(names):
         of_name = State.of(out, state, name)

@@ -3,7 +3,7 @@
 The protocol, with the previous set live until step 4:
 
 1. A lock on ``STATE/lock`` keeps a second build of the same name out.
-2. The journal of a killed build (``STATE/publish.json``) is completed; other litter is removed.
+2. The journal of a killed build (``STATE/publish.json``) is completed; other leftovers are removed.
 3. Shards and indexes are staged in ``STATE/staging`` on the same filesystem, each fsynced.
 4. The journal, with every move and the new manifest, is written, fsynced and renamed into place:
    from here on the new set goes live, in this build or in the next one.
@@ -263,7 +263,7 @@ class FolderPublication:
             for path, text in files.items():
                 self._stage(path, text)
             return
-        from ..threads import Pool  # concurrent.futures takes milliseconds at start-up
+        from ..pool import Pool  # concurrent.futures takes milliseconds at start-up
 
         with Pool(STAGING_THREADS) as threads:
             for _ in threads.map(self._stage, files, files.values()):

@@ -36,7 +36,7 @@ from uuid import uuid4
 
 from .. import _core
 from ..errors import ConflictError, Error, PublishError
-from ..threads import Pool
+from ..pool import Pool
 from ..transport.store import Location, Object, VersionError
 from ..transport.target import Target
 from .completion import Completion

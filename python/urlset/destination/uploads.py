@@ -15,7 +15,7 @@ from typing import Any
 
 from .. import _core
 from ..errors import PublishError
-from ..threads import Pool
+from ..pool import Pool
 from ..transport.store import Location, VersionError
 from .interface import Stored
 

@@ -1,11 +1,11 @@
-//! The whole run: the only module that knows all stages and the threads.
+//! The whole run: the only module that imports all stages and starts the threads.
 //!
 //! ```text
 //!   reader ──batches──> workers: render ──chunks──> collector: order, duplicates, pack
 //!                       workers: write  <──shards──────────┘
 //! ```
 //!
-//! There is one reader (which for Parquet has threads of its own from ten cores on), one collector,
+//! There is one reader (for Parquet with additional threads from ten cores on), one collector,
 //! and as many workers as cores. A worker takes a complete shard before a batch, since that frees
 //! memory. The number of block buffers bounds every queue: the reader waits for one that the
 //! collector returns. Rendered bytes are bounded by [`gate::Gate`] on their way to the collector and
@@ -35,7 +35,7 @@ pub use self::preview::{Preview, choose, preview};
 pub use self::progress::Progress;
 
 use self::accounting::Accounting;
-use self::assembly::{Assembly, Packer};
+use self::assembly::{Assembly, SetPacker};
 use self::collector::Collector;
 use self::dispatch::Dispatch;
 use self::gate::Gate;
@@ -49,7 +49,7 @@ use crate::build::render::rules::Rules;
 use crate::build::shard::Packing;
 use crate::build::shard::packer::Limits;
 use crate::build::shard::sort::Sorter;
-use crate::build::shard::split::Splitter;
+use crate::build::shard::split::Spleftovers;
 use crate::build::write::rejects::RejectFile;
 use crate::build::write::writer::{Destination, ShardWriter};
 use crate::config::{Config, Duplicates, Output};
@@ -96,7 +96,7 @@ fn run_all(config: &Config, run: Run<'_>, panic: &Arc<FirstPanic>) -> Result<Out
     let writer = ShardWriter::new(config, destination);
     let (pool, gate) = (Pool::default(), Gate::default());
     let failed = |error| panic.report(error, &progress);
-    // the spill files belong into the folder of the state
+    // spill files are created in the folder of the state
     let folder = rejects.parent().map(PathBuf::from).unwrap_or_default();
 
     let outcome = thread::scope(|scope| {
@@ -252,14 +252,14 @@ fn groups(config: &Config) -> Option<HreflangGroups> {
     Some(HreflangGroups::new(x_default, config.max_bytes))
 }
 
-fn packer(config: &Config, folder: PathBuf) -> Packer {
+fn packer(config: &Config, folder: PathBuf) -> SetPacker {
     let limits = Limits {
         urls: config.max_urls,
         bytes: config.max_bytes,
         text: config.output == Output::Text,
     };
     match &config.split_by {
-        Some(column) => Packer::Split(Splitter::new(config, limits, column, folder)),
-        None => Packer::One(Packing::new(config.layout, limits)),
+        Some(column) => SetPacker::Split(Spleftovers::new(config, limits, column, folder)),
+        None => SetPacker::One(Packing::new(config.layout, limits)),
     }
 }

@@ -1,4 +1,4 @@
-//! What passes between the stages of a build.
+//! The data that passes between the stages of a build.
 //!
 //! ```text
 //! read --source: batches of rows of cells--> render --chunk--> shard --shard--> write --outcome-->

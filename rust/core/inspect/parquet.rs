@@ -83,7 +83,7 @@ pub fn write<W: Write + Send>(
     for thread in 0..threads.max(1) {
         let (factory, schema) = (factory.clone(), schema.clone());
         // `alive` keeps the queue open until the error is recorded
-        let (work, alive, told) = (work.clone(), work.clone(), fallen.clone());
+        let (work, alive, errors) = (work.clone(), work.clone(), fallen.clone());
         let run = move || {
             for (number, batches, to) in work {
                 let encoded = guard("encode.group", || encode(&factory, &schema, number, &batches));
@@ -92,7 +92,7 @@ pub fn write<W: Write + Send>(
             }
         };
         let failed = move |error: Error| {
-            told.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+            errors.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
             drop(alive);
         };
         match start("encode", run, failed) {
@@ -102,11 +102,11 @@ pub fn write<W: Write + Send>(
         }
     }
     drop(work);
-    let told = promises.clone();
+    let errors = promises.clone();
     start(
         "group",
         move || group(batches, &jobs, &promises),
-        move |error| drop(told.send(Err(error))), // the receiver may be gone
+        move |error| drop(errors.send(Err(error))), // the receiver may be gone
     )
     .map_err(Failure::Rows)?;
     let fallen = || fallen.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -171,7 +171,7 @@ fn poll_receive<T>(
 /// Collects batches into row groups and queues their results in order, until the receiver is gone.
 fn group(batches: BatchStream, jobs: &Sender<Job>, promises: &Sender<Promised>) {
     let (mut gathered, mut rows, mut bytes, mut number) = (Vec::new(), 0, 0, 0);
-    let mut give = |gathered: Vec<RecordBatch>, rows: usize| -> bool {
+    let mut queue = |gathered: Vec<RecordBatch>, rows: usize| -> bool {
         let (to, encoded) = bounded(1);
         let job = (number, gathered, to);
         number += 1;
@@ -191,14 +191,14 @@ fn group(batches: BatchStream, jobs: &Sender<Job>, promises: &Sender<Promised>) 
             }
         }
         if rows >= ROWS || bytes >= BYTES {
-            if !give(std::mem::take(&mut gathered), rows) {
+            if !queue(std::mem::take(&mut gathered), rows) {
                 return;
             }
             (rows, bytes) = (0, 0);
         }
     }
     if rows > 0 {
-        give(gathered, rows);
+        queue(gathered, rows);
     }
 }
 

@@ -4,7 +4,7 @@ use crate::sitemap::iso::{FORMER_LANGUAGES, LANGUAGES, REGIONS};
 
 /// Which codes to accept that a build does not write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Policy {
+pub enum CodePolicy {
     /// For building: only codes whose meaning is certain. `UK` alone is an error: in lower case it is
     /// Ukrainian.
     Write,
@@ -15,7 +15,7 @@ pub enum Policy {
 
 /// What is wrong with a code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Fault {
+enum CodeFault {
     Form,
     Underscore,
     BritishAlone,
@@ -34,88 +34,90 @@ enum Fault {
 ///
 /// # Errors
 /// What is wrong, and what to write instead.
-pub fn check(code: &[u8], policy: Policy) -> Result<(), String> {
+pub fn check(code: &[u8], policy: CodePolicy) -> Result<(), String> {
     fault(code, policy).map_or(Ok(()), |fault| Err(message(code, fault)))
 }
 
 /// Whether [`check`] accepts a code, without the cost of the message.
-pub fn is_legal(code: &[u8], policy: Policy) -> bool {
+pub fn is_legal(code: &[u8], policy: CodePolicy) -> bool {
     fault(code, policy).is_none()
 }
 
-fn fault(code: &[u8], policy: Policy) -> Option<Fault> {
+fn fault(code: &[u8], policy: CodePolicy) -> Option<CodeFault> {
     if code.eq_ignore_ascii_case(b"x-default") {
         return None;
     }
     if !code.is_ascii() || code.is_empty() {
-        return Some(Fault::Form);
+        return Some(CodeFault::Form);
     }
     if code.contains(&b'_') {
-        return Some(Fault::Underscore);
+        return Some(CodeFault::Underscore);
     }
-    let report = policy == Policy::Report;
+    let report = policy == CodePolicy::Report;
     let mut parts = code.split(|byte| *byte == b'-').peekable();
     let language = parts.next().unwrap_or_default();
     let alone = language.len() == code.len();
     if alone && language == b"UK" && !report {
-        return Some(Fault::BritishAlone);
+        return Some(CodeFault::BritishAlone);
     }
     if !(LANGUAGES.has(language) || report && FORMER_LANGUAGES.has(language)) {
         return Some(match language.len() {
-            _ if alone && REGIONS.has(language) => Fault::RegionAlone,
-            3 => Fault::ThreeLetters,
-            _ => Fault::Language,
+            _ if alone && REGIONS.has(language) => CodeFault::RegionAlone,
+            3 => CodeFault::ThreeLetters,
+            _ => CodeFault::Language,
         });
     }
     parts.next_if(|script| script.len() == 4 && script.iter().all(u8::is_ascii_alphabetic));
     let region = parts.next()?;
     if parts.next().is_some() {
-        return Some(Fault::Parts);
+        return Some(CodeFault::Parts);
     }
     if REGIONS.has(region) || report && region.eq_ignore_ascii_case(b"XK") {
         return None;
     }
     Some(match region.to_ascii_uppercase().as_slice() {
-        b"UK" => Fault::British,
-        b"EU" | b"UN" => Fault::Union,
-        digits if !digits.is_empty() && digits.iter().all(u8::is_ascii_digit) => Fault::Number,
-        _ => Fault::Region,
+        b"UK" => CodeFault::British,
+        b"EU" | b"UN" => CodeFault::Union,
+        digits if !digits.is_empty() && digits.iter().all(u8::is_ascii_digit) => CodeFault::Number,
+        _ => CodeFault::Region,
     })
 }
 
 #[cold]
-fn message(code: &[u8], fault: Fault) -> String {
+fn message(code: &[u8], fault: CodeFault) -> String {
     let code = String::from_utf8_lossy(&code[..code.len().min(40)]);
     let language = code.split('-').next().unwrap_or_default();
     match fault {
-        Fault::Form => format!("{code:?} is not a language code; write for example de or de-CH"),
-        Fault::Underscore => {
+        CodeFault::Form => {
+            format!("{code:?} is not a language code; write for example de or de-CH")
+        }
+        CodeFault::Underscore => {
             format!("{code:?} has an underscore; write {}", code.replace('_', "-"))
         }
-        Fault::BritishAlone => {
+        CodeFault::BritishAlone => {
             "\"UK\" alone is not a language; write en-GB, or uk for Ukrainian".to_owned()
         }
-        Fault::RegionAlone => {
+        CodeFault::RegionAlone => {
             let region = code.to_ascii_uppercase();
             format!("{code:?} is a region without a language; write for example en-{region}")
         }
-        Fault::ThreeLetters => {
+        CodeFault::ThreeLetters => {
             format!("{code:?} has three letters; write the two of ISO 639-1")
         }
-        Fault::Language => {
+        CodeFault::Language => {
             format!("{code:?} does not start with a language of ISO 639-1; write for example de")
         }
-        Fault::Parts => format!("{code:?} has too many parts; write language-REGION"),
-        Fault::British => {
+        CodeFault::Parts => format!("{code:?} has too many parts; write language-REGION"),
+        CodeFault::British => {
             format!("{code:?}: the code of the United Kingdom is GB; write {language}-GB")
         }
-        Fault::Union => format!("{code:?} does not name a country; write {language} alone"),
-        Fault::Number => {
+        CodeFault::Union => format!("{code:?} does not name a country; write {language} alone"),
+        CodeFault::Number => {
             format!(
                 "{code:?}: search engines do not support regions by number; write {language} alone"
             )
         }
-        Fault::Region => {
+        CodeFault::Region => {
             format!("{code:?} does not name a country of ISO 3166-1; write {language} alone")
         }
     }
@@ -143,8 +145,8 @@ mod tests {
             "EN-us",
             "pt-br",
         ] {
-            assert_eq!(check(good.as_bytes(), Policy::Write), Ok(()), "{good}");
-            assert_eq!(check(good.as_bytes(), Policy::Report), Ok(()), "{good}");
+            assert_eq!(check(good.as_bytes(), CodePolicy::Write), Ok(()), "{good}");
+            assert_eq!(check(good.as_bytes(), CodePolicy::Report), Ok(()), "{good}");
         }
         for (wrong, hint) in [
             ("en_US", "write en-US"),
@@ -165,15 +167,15 @@ mod tests {
             ("dé", "language code"),
             ("de\"><", "ISO 639-1"),
         ] {
-            for policy in [Policy::Write, Policy::Report] {
+            for policy in [CodePolicy::Write, CodePolicy::Report] {
                 let message = check(wrong.as_bytes(), policy).unwrap_err();
                 assert!(message.contains(hint), "{wrong}: {message}");
             }
         }
-        assert!(check(b"\xff\xff", Policy::Report).is_err());
+        assert!(check(b"\xff\xff", CodePolicy::Report).is_err());
         for reported in ["UK", "iw", "sq-XK", "mo-xk"] {
-            assert!(check(reported.as_bytes(), Policy::Write).is_err(), "{reported}");
-            assert!(is_legal(reported.as_bytes(), Policy::Report), "{reported}");
+            assert!(check(reported.as_bytes(), CodePolicy::Write).is_err(), "{reported}");
+            assert!(is_legal(reported.as_bytes(), CodePolicy::Report), "{reported}");
         }
     }
 }

@@ -3,7 +3,7 @@
 /// What is wrong with a value for loc. The row is rejected with this code.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LocFault {
-    /// Nothing, or blanks only.
+    /// Empty, or blanks only.
     Empty,
     /// A placeholder for a missing value, such as `N/A`.
     Placeholder,

@@ -3,7 +3,7 @@
 use crate::error::{Error, ErrorCode, Result};
 use crate::sitemap::characters::CONTROL;
 use crate::sitemap::loc_fault::LocFault;
-use crate::sitemap::url::{self, Authority, Parts, is_https};
+use crate::sitemap::url::{self, Authority, UrlParts, is_https};
 
 /// Scheme, host, port and path of a URL without query and fragment.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -119,7 +119,7 @@ impl Address {
         if text.contains('\\') {
             return Err("has a backslash");
         }
-        let Parts { scheme, authority: whole, path: raw, query, fragment } =
+        let UrlParts { scheme, authority: whole, path: raw, query, fragment } =
             url::split(text.as_bytes()).map_err(LocFault::message)?;
         let https = scheme.and_then(is_https).ok_or("not an absolute http or https URL")?;
         if query.is_some() || fragment.is_some() {

@@ -12,7 +12,7 @@ use urlset_core::build::pipeline::{Progress, Run, run};
 use urlset_core::build::read::block::BlockReader;
 use urlset_core::build::read::csv_batch::CsvBatch;
 use urlset_core::build::read::header::header;
-use urlset_core::build::read::scan::{CsvFormat, Fault, NO_SLOT, Scanner, Span, undouble_if};
+use urlset_core::build::read::scan::{CsvFault, CsvFormat, NO_SLOT, Scanner, Span, undouble_if};
 use urlset_core::build::write::memory::MemorySink;
 use urlset_core::build::write::writer::Destination;
 use urlset_core::config::Config;
@@ -26,7 +26,7 @@ fn cases(n: u32) -> ProptestConfig {
 }
 
 /// All rows by our scanner, and the fault that ended it.
-fn scan(text: &[u8], delimiter: u8, max_cell: usize) -> (Vec<Vec<Vec<u8>>>, Option<Fault>) {
+fn scan(text: &[u8], delimiter: u8, max_cell: usize) -> (Vec<Vec<Vec<u8>>>, Option<CsvFault>) {
     const WIDTH: usize = 64;
     let format = CsvFormat {
         delimiter,
@@ -172,7 +172,11 @@ fn the_limit_of_a_cell_is_exact() {
             let text = if quoted { format!("a,\"{cell}\"\n") } else { format!("a,{cell}\n") };
             let (rows, fault) = scan(text.as_bytes(), b',', 100);
             assert_eq!(rows.len(), usize::from(fits), "{length} {quoted}");
-            assert_eq!(fault, (!fits).then_some(Fault::TooLong { cell: 1 }), "{length} {quoted}");
+            assert_eq!(
+                fault,
+                (!fits).then_some(CsvFault::TooLong { cell: 1 }),
+                "{length} {quoted}"
+            );
         }
     }
 }

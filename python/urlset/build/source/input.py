@@ -25,8 +25,8 @@ FileFormat: TypeAlias = Literal["csv", "lines", "parquet", "ipc"]
 
 
 #: words in errors of a network
-NETWORK = re.compile(
-    r"curl|time[d-]? ?out|connect|network|resolve|unreachable|aws error|unavailable|ssl|reset", re.I
+NETWORK = (
+    r"(?i)curl|time[d-]? ?out|connect|network|resolve|unreachable|aws error|unavailable|ssl|reset"
 )
 #: errors of a full disk
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -115,7 +115,7 @@ class as_input_error:
                 code = "input.missing"
             elif isinstance(error, OSError) and error.errno in NO_ROOM:
                 return
-            elif self.remote and isinstance(error, OSError) and NETWORK.search(str(error)):
+            elif self.remote and isinstance(error, OSError) and re.search(NETWORK, str(error)):
                 code = "input.unreachable"
             lines = self.hide(str(error)).strip().splitlines()
             what = lines[0] if lines else type(error).__name__

@@ -96,7 +96,7 @@ def _data(place: Location, options: Options) -> Iterator[Stored]:
         parts = each.key.split("/")
         is_hidden = any(part.startswith((".", "_")) for part in parts)
         is_data = options.format is not None or by_ending(each.key) is not None
-        if not is_hidden and is_data and each.size and not ABOUT.fullmatch(parts[-1]):
+        if not is_hidden and is_data and each.size and not re.fullmatch(ABOUT, parts[-1]):
             yield each
 
 

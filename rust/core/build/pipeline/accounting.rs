@@ -23,7 +23,7 @@ pub(crate) struct Accounting<'r> {
     seen: Option<SeenUrls>,
     rejects: RejectFile,
     warnings: Warnings,
-    /// what is known so far
+    /// the counts so far
     pub outcome: Outcome,
     position: BatchPosition,
 }
@@ -131,7 +131,8 @@ impl<'r> Accounting<'r> {
             && self.config.duplicates == Duplicates::Fail
         {
             let row = self.position.row(chunk.entries[first as usize].row);
-            let message = "its URL came before; drop such rows (--duplicates drop) or fix the data";
+            let message =
+                "its URL occurred before; drop such rows (--duplicates drop) or fix the data";
             let error = Error::new(ErrorCode::DuplicatesFound, message);
             return Err(error.in_input(&input.name).at_row(row));
         }

@@ -7,7 +7,7 @@ use crate::build::pipeline::message::Input;
 use crate::build::render::hreflang_groups::HreflangGroups;
 use crate::build::shard::Packing;
 use crate::build::shard::sort::Sorter;
-use crate::build::shard::split::Splitter;
+use crate::build::shard::split::Spleftovers;
 use crate::error::Result;
 use crate::flow::chunk::{Chunk, Counts};
 use crate::flow::outcome::{SetEntry, ShardEntry};
@@ -17,14 +17,14 @@ pub(crate) struct Assembly<'r> {
     /// inserts the alternates of groups of rows
     pub groups: Option<HreflangGroups>,
     pub sorter: Option<Sorter<'r>>,
-    pub packer: Packer,
+    pub packer: SetPacker,
     pub dispatch: Dispatch<'r>,
 }
 
 /// Fills the shards of one set or of several.
-pub(crate) enum Packer {
+pub(crate) enum SetPacker {
     One(Packing),
-    Split(Splitter),
+    Split(Spleftovers),
 }
 
 /// All shards and sets of a run.
@@ -68,8 +68,8 @@ impl Assembly<'_> {
     fn pack(&mut self, chunk: &Arc<Chunk>) -> Result<()> {
         let emit = &mut |shard| self.dispatch.send(shard);
         match &mut self.packer {
-            Packer::One(packing) => packing.push(chunk, emit),
-            Packer::Split(splitter) => splitter.push(chunk, emit),
+            SetPacker::One(packing) => packing.push(chunk, emit),
+            SetPacker::Split(spleftovers) => spleftovers.push(chunk, emit),
         }
     }
 
@@ -84,8 +84,10 @@ impl Assembly<'_> {
         let Assembly { packer, mut dispatch, .. } = self;
         let mut sets = Vec::new();
         match packer {
-            Packer::Split(splitter) => sets = splitter.finish(&mut |shard| dispatch.send(shard))?,
-            Packer::One(packing) => {
+            SetPacker::Split(spleftovers) => {
+                sets = spleftovers.finish(&mut |shard| dispatch.send(shard))?
+            }
+            SetPacker::One(packing) => {
                 packing.finish().map_or(Ok(()), |last| dispatch.send(last))?;
             }
         }

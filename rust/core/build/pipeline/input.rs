@@ -77,7 +77,7 @@ impl<B: Batch> AnyBatch for B {
 /// Renders rows into a chunk.
 pub struct Rendering<'r> {
     renderer: Renderer<'r>,
-    /// What was rendered and not handed on yet.
+    /// The rendered rows that were not handed on yet.
     pub chunk: Chunk,
 }
 

@@ -11,12 +11,12 @@ use crate::build::read::decode;
 use crate::build::read::header::{ExcelSeparator, Header, excel_separator, header, sniff};
 use crate::build::read::lines;
 use crate::build::read::scan::{CsvFormat, NO_SLOT};
-use crate::build::read::unpack::{Text, peek};
+use crate::build::read::unpack::{ByteStream, peek};
 use crate::error::{Error, ErrorCode, Result};
 use crate::flow::cell::{ColumnKind, Columns};
 use crate::flow::source::Source;
 
-/// How a CSV file is read.
+/// Options of a CSV file.
 #[derive(Debug, Clone)]
 pub struct CsvOptions {
     /// The delimiter; detected without it.
@@ -34,7 +34,7 @@ pub struct CsvOptions {
 /// A CSV file, plain or packed; `-` is standard input.
 pub struct Csv {
     path: String,
-    opened: Option<Text>,
+    opened: Option<ByteStream>,
     options: CsvOptions,
     blocks: Option<BlockReader>,
     format: Arc<CsvFormat>,
@@ -57,11 +57,11 @@ impl Csv {
     }
 
     /// Reads what is open already; the path is then only its name.
-    pub fn with_reader(self, opened: Text) -> Csv {
+    pub fn with_reader(self, opened: ByteStream) -> Csv {
         Csv { opened: Some(opened), ..self }
     }
 
-    fn text(&mut self) -> Result<Text> {
+    fn text(&mut self) -> Result<ByteStream> {
         let file = decode::open(&self.path, self.opened.take(), self.consumed.clone())?;
         decode::to_utf8(file, self.options.encoding.as_deref())
     }
@@ -73,7 +73,7 @@ impl Csv {
         if n == 0 {
             return Err(Error::new(
                 ErrorCode::InputEmpty,
-                "is empty; a URL on each line is needed",
+                "is empty; it must contain one URL per line",
             ));
         }
         let mut blocks = BlockReader::new(text, self.options.block);

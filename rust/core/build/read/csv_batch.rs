@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::UNCHECKED;
 use crate::build::read::block::Block;
 use crate::build::read::lines::Lines;
-use crate::build::read::scan::{CsvFormat, Fault, NO_SLOT, Scanner, Span, undouble};
+use crate::build::read::scan::{CsvFault, CsvFormat, NO_SLOT, Scanner, Span, undouble};
 use crate::flow::cell::Cell;
 use crate::flow::row::Row;
 use crate::flow::source::{BadRow, Batch, BatchEnd, RowConsumer};
@@ -83,7 +83,7 @@ impl CsvBatch {
                     return BatchEnd::Open(text[row.start..].to_vec());
                 }
                 Ok(row) => row,
-                Err(Fault::Unclosed { row, .. }) if !last => {
+                Err(CsvFault::Unclosed { row, .. }) if !last => {
                     return BatchEnd::Open(text[row..].to_vec());
                 }
                 Err(fault) => return BatchEnd::Failed(fault.error(format.max_cell)),
@@ -135,7 +135,7 @@ impl CsvBatch {
     }
 }
 
-/// What is wrong with the bytes of a row.
+/// The fault of the bytes of a row.
 fn bad_bytes<'a>(bytes: &'a [u8], format: &CsvFormat) -> Option<BadRow<'a>> {
     if memchr::memchr(0, bytes).is_some() {
         let message = "has a NUL byte".to_owned();

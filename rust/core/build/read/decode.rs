@@ -10,7 +10,7 @@ use encoding_rs::{Decoder, DecoderResult, UTF_16BE, UTF_16LE};
 
 use crate::build::read::foreign::check_text;
 use crate::build::read::label::Label;
-use crate::build::read::unpack::{Text, peek, unpack};
+use crate::build::read::unpack::{ByteStream, peek, unpack};
 use crate::error::{Error, ErrorCode, Result, plain};
 
 /// Counts the bytes that were read from the file itself, for the progress line.
@@ -35,8 +35,8 @@ pub struct OpenFile {
     pub head: Vec<u8>,
 }
 
-impl From<OpenFile> for Text {
-    fn from(opened: OpenFile) -> Text {
+impl From<OpenFile> for ByteStream {
+    fn from(opened: OpenFile) -> ByteStream {
         Box::new(io::Cursor::new(opened.head).chain(opened.file))
     }
 }
@@ -45,9 +45,13 @@ impl From<OpenFile> for Text {
 ///
 /// # Errors
 /// `input.missing`, `input.unreadable`.
-pub fn bytes(path: &str, opened: Option<Text>, count: Arc<AtomicU64>) -> Result<(Text, bool)> {
+pub fn bytes(
+    path: &str,
+    opened: Option<ByteStream>,
+    count: Arc<AtomicU64>,
+) -> Result<(ByteStream, bool)> {
     let unreadable = |e: io::Error| unreadable(path, e);
-    let file: Text = match opened {
+    let file: ByteStream = match opened {
         Some(opened) => opened,
         None if path == "-" => Box::new(io::stdin()),
         None => {
@@ -73,7 +77,7 @@ fn unreadable(path: &str, e: io::Error) -> Error {
 ///
 /// # Errors
 /// `input.missing`, `input.unreadable`; `input.format` if it is no text.
-pub fn open(path: &str, opened: Option<Text>, count: Arc<AtomicU64>) -> Result<Text> {
+pub fn open(path: &str, opened: Option<ByteStream>, count: Arc<AtomicU64>) -> Result<ByteStream> {
     let unreadable = |e: io::Error| unreadable(path, e);
     let (mut text, packed) = bytes(path, opened, count)?;
     // damage is reported when the reader comes to it, after the rows before it
@@ -115,7 +119,7 @@ impl Read for Fails {
 /// The text of `from` in UTF-8, without a byte order mark.
 ///
 /// `encoding` is the option of the user. Without it a byte order mark decides; the default is UTF-8.
-pub fn to_utf8(mut from: Text, encoding: Option<&str>) -> Result<Text> {
+pub fn to_utf8(mut from: ByteStream, encoding: Option<&str>) -> Result<ByteStream> {
     let (head, n) = peek::<3>(&mut from).map_err(|e| read_error(&e))?;
     let mark = match &head[..n] {
         [0xef, 0xbb, 0xbf] => Some((Label::Utf8, 3)),
@@ -127,7 +131,7 @@ pub fn to_utf8(mut from: Text, encoding: Option<&str>) -> Result<Text> {
         None => None,
         Some(name) => Some(Label::of(name).ok_or_else(|| {
             let what = format!(
-                "{name:?} is no encoding; use utf-8, latin-1, utf-16 or another WHATWG name"
+                "{name:?} is not an encoding; use utf-8, latin-1, utf-16 or another WHATWG name"
             );
             Error::new(ErrorCode::ConfigEncoding, what)
         })?),
@@ -141,7 +145,7 @@ pub fn to_utf8(mut from: Text, encoding: Option<&str>) -> Result<Text> {
         (Some(label), mark) => (label, mark.map_or(0, |(m, n)| if m == label { n } else { 0 })),
     };
     let rest = io::Cursor::new(head).take(n as u64).chain(from);
-    let mut rest: Text = Box::new(rest);
+    let mut rest: ByteStream = Box::new(rest);
     let mut skipped = [0; 3];
     rest.read_exact(&mut skipped[..skip]).map_err(|e| read_error(&e))?;
     Ok(match label {
@@ -164,12 +168,12 @@ pub fn to_utf8(mut from: Text, encoding: Option<&str>) -> Result<Text> {
 pub fn read_error(error: &io::Error) -> Error {
     match error.kind() {
         io::ErrorKind::UnexpectedEof => {
-            Error::new(ErrorCode::InputTruncated, "the file is cut short; make it anew")
+            Error::new(ErrorCode::InputTruncated, "the file is truncated; create it again")
         }
         io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData | io::ErrorKind::Other => {
             Error::new(
                 ErrorCode::InputDamaged,
-                format!("cannot be inflated ({}); make it anew", plain(error)),
+                format!("cannot be decompressed ({}); create the file again", plain(error)),
             )
         }
         _ => Error::new(ErrorCode::InputUnreadable, plain(error)),

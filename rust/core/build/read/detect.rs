@@ -3,7 +3,7 @@
 use std::io::{Cursor, Read};
 
 use crate::build::read::decode::to_utf8;
-use crate::build::read::foreign::{Table, foreign, table, text_start};
+use crate::build::read::foreign::{BinaryFormat, foreign, table, text_start};
 use crate::build::read::unpack::unpack;
 use crate::error::{Error, ErrorCode, Result};
 
@@ -34,11 +34,11 @@ pub fn detect(head: &[u8], whole: bool, encoding: Option<&str>) -> Result<FileFo
     let raw = first_bytes(text);
     match table(&raw) {
         Some(_) if packed => {
-            let what = "is Parquet or Arrow, packed once more: unpack it first";
+            let what = "is compressed Parquet or Arrow: decompress it first";
             return Err(Error::new(ErrorCode::InputFormat, what));
         }
-        Some(Table::Parquet) => return Ok(FileFormat::Parquet),
-        Some(Table::Arrow) => return Ok(FileFormat::Arrow),
+        Some(BinaryFormat::Parquet) => return Ok(FileFormat::Parquet),
+        Some(BinaryFormat::Arrow) => return Ok(FileFormat::Arrow),
         None => {}
     }
     let whole = whole && raw.len() < FIRST;

@@ -1,6 +1,6 @@
 //! The first row of a CSV file: the names of its columns.
 
-use crate::build::read::scan::{CsvFormat, Fault, Scanner, Span, undouble_if};
+use crate::build::read::scan::{CsvFault, CsvFormat, Scanner, Span, undouble_if};
 use crate::error::{Error, ErrorCode, Result};
 use crate::simd::csv_masks;
 
@@ -32,7 +32,7 @@ pub fn header(
     let mut spans = vec![Span::default(); MAX_COLUMNS as usize];
     let row = match scanner.next_row(&mut spans) {
         None => return Ok(None),
-        Some(Err(Fault::Unclosed { .. })) if !whole => return Ok(None),
+        Some(Err(CsvFault::Unclosed { .. })) if !whole => return Ok(None),
         Some(Err(fault)) => {
             let error = fault.error(max_cell);
             return Err(Error { message: format!("in the header: {}", error.message), ..error });
@@ -112,6 +112,6 @@ pub fn sniff(text: &[u8]) -> u8 {
         }
         begun = true;
     }
-    // the first of the most frequent: a comma where nothing delimits
+    // of equal counts the first; a comma if there is no delimiter
     counts.iter().rev().max_by_key(|(_, n)| *n).map_or(b',', |(d, _)| *d)
 }

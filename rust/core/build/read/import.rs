@@ -113,7 +113,7 @@ fn check(array: &FFI_ArrowArray, data_type: &DataType) -> Result<(), String> {
         return Err(format!("{} buffers for {data_type}", buffers as i64));
     }
     if layout.can_contain_null_mask && nulls > 0 && array.buffer(0).is_null() {
-        return Err(format!("{nulls} of {length} values are null, but not told which"));
+        return Err(format!("{nulls} of {length} values are null, without a validity bitmap"));
     }
     match data_type {
         DataType::Utf8 | DataType::Binary => check_offsets::<i32>(array, rows)?,

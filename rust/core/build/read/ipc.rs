@@ -27,7 +27,7 @@ use crate::build::read::message::{MAGIC, Message, Messages, damaged, ranges};
 use crate::error::{Error, ErrorCode, Result, plain};
 use crate::flow::cell::Columns;
 use crate::flow::source::Source;
-use crate::quiet::quiet;
+use crate::panic::silenced;
 
 /// Limit of the bytes that any buffer may inflate to.
 const MAX_INFLATED: usize = 1 << 30;
@@ -165,9 +165,7 @@ impl Opened {
                         .map_err(|e| damaged(&e))?;
                 return Ok(Some(batch));
             } else if message.header_type() == MessageHeader::Schema {
-                return Err(damaged(
-                    &"another schema begins; give each stream as a file of its own",
-                ));
+                return Err(damaged(&"another schema begins; pass each stream as a separate file"));
             } else {
                 let kind = message.header_type().variant_name().unwrap_or("an unknown message");
                 return Err(damaged(&format!("it is {kind}, not a record batch")));
@@ -251,7 +249,7 @@ fn stream(
     let Some(Message { metadata, .. }) = messages.next(|_| None)? else {
         return Err(Error::new(
             ErrorCode::InputEmpty,
-            "is empty; an Arrow stream has a schema at least",
+            "is empty; an Arrow stream has at least a schema",
         ));
     };
     let message = arrow_ipc::root_as_message(&metadata).map_err(|e| damaged(&e))?;
@@ -298,7 +296,7 @@ fn check_body(batch: &arrow_ipc::RecordBatch<'_>, body: &Buffer) -> Result<()> {
 
 /// Runs code that reads untrusted bytes: a panic of the library counts as damage.
 fn guarded<T>(read: impl FnOnce() -> Result<T>, what: &str) -> Result<T> {
-    quiet(|| catch_unwind(AssertUnwindSafe(read)))
+    silenced(|| catch_unwind(AssertUnwindSafe(read)))
         .unwrap_or_else(|_| Err(damaged(&"its parts contradict one another")))
         .map_err(|error| match error.code {
             ErrorCode::InputDamaged | ErrorCode::InputTruncated => {

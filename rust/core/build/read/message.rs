@@ -156,7 +156,7 @@ fn streamed(from: &mut Box<dyn Read + Send>) -> Result<Option<Message>> {
                        uncompressed files only; write the stream format for a pipe";
         return Err(Error::new(ErrorCode::InputFormat, message));
     } else if prefix == *b"FEA1" {
-        let message = "is Feather version 1; write it anew as Feather version 2 or Parquet";
+        let message = "is Feather version 1; convert it to Feather version 2 or Parquet";
         return Err(Error::new(ErrorCode::InputFormat, message));
     }
     let length = i32::from_le_bytes(prefix);
@@ -191,7 +191,8 @@ fn nothing_more(from: &mut Box<dyn Read + Send>) -> Result<()> {
             Ok(0) => return Ok(()),
             Ok(n) if rest[..n].iter().all(|&byte| byte == 0) => {}
             Ok(_) => {
-                let more = "bytes come after the end of its stream; give each stream as a file";
+                let more =
+                    "bytes follow the end of its stream; pass each stream as a separate file";
                 return Err(damaged(&more));
             }
             Err(e) if e.kind() == io::ErrorKind::Interrupted => {}

@@ -28,7 +28,7 @@ use crate::config::Filter;
 use crate::error::{Error, ErrorCode, Result, plain};
 use crate::flow::cell::Columns;
 use crate::flow::source::Source;
-use crate::quiet::quiet;
+use crate::panic::silenced;
 use crate::thread::{inject, start};
 
 /// Minimum number of rows that a thread decodes before the next thread continues.
@@ -47,7 +47,7 @@ pub struct Parquet {
     file: Option<Opened>,
 }
 
-/// How a Parquet file is read.
+/// Options of a Parquet file.
 #[derive(Debug, Clone)]
 pub struct ParquetOptions {
     /// Limit of the rows of a batch.
@@ -83,7 +83,7 @@ struct Decoder {
     ahead: Arc<Ahead>,
 }
 
-/// What to do with some adjacent row groups.
+/// The treatment of some adjacent row groups.
 enum Step {
     /// Read these groups, which have `rows` rows.
     Read { groups: Vec<usize>, rows: u64 },
@@ -94,13 +94,13 @@ enum Step {
 /// A step that has begun.
 enum Decoding {
     Here(Box<ParquetRecordBatchReader>),
-    /// In a thread of its own.
+    /// In a separate thread.
     There(Receiver<Result<RecordBatch>>),
     Skip(u64),
 }
 
 /// The next rows.
-enum Next {
+enum NextRows {
     Batch(RecordBatch),
     Skipped(u64),
 }
@@ -150,11 +150,11 @@ impl Source for Parquet {
         let Some(file) = &mut self.file else { return Ok(None) };
         let next = guarded(|| file.next(&self.options)).map_err(|e| e.in_input(&self.path))?;
         Ok(next.map(|next| match next {
-            Next::Batch(batch) => {
+            NextRows::Batch(batch) => {
                 let columns = file.places.iter().map(|&place| batch.column(place));
                 ArrowBatch::Rows(ArrowRows::new(columns, batch.num_rows()))
             }
-            Next::Skipped(rows) => ArrowBatch::Filtered(rows),
+            NextRows::Skipped(rows) => ArrowBatch::Filtered(rows),
         }))
     }
 
@@ -218,7 +218,7 @@ impl Opened {
         steps
     }
 
-    fn next(&mut self, options: &ParquetOptions) -> Result<Option<Next>> {
+    fn next(&mut self, options: &ParquetOptions) -> Result<Option<NextRows>> {
         self.batch_memory = 0;
         loop {
             self.decode_ahead(options)?;
@@ -235,14 +235,14 @@ impl Opened {
                     let rows = *rows;
                     self.decoding.pop_front();
                     self.done = self.done.saturating_add(rows);
-                    return Ok(Some(Next::Skipped(rows)));
+                    return Ok(Some(NextRows::Skipped(rows)));
                 }
             };
             match batch {
                 Some(batch) => {
                     self.done += batch.num_rows() as u64;
                     self.batch_memory = batch.get_array_memory_size();
-                    return Ok(Some(Next::Batch(batch)));
+                    return Ok(Some(NextRows::Batch(batch)));
                 }
                 None => drop(self.decoding.pop_front()),
             }
@@ -379,7 +379,7 @@ fn memory(batch: &RecordBatch) -> u64 {
 
 /// Runs code that reads a file, which may be damaged: a panic of the library counts as damage.
 fn guarded<T>(read: impl FnOnce() -> Result<T>) -> Result<T> {
-    quiet(|| catch_unwind(AssertUnwindSafe(read)))
+    silenced(|| catch_unwind(AssertUnwindSafe(read)))
         .unwrap_or_else(|_| Err(damaged(&"its pages are not what its directory says")))
 }
 

@@ -6,14 +6,14 @@ use std::io::{self, BufReader, Cursor, Read};
 const XZ_MEMORY: u64 = 256 << 20;
 
 /// A stream of bytes that can move to the reader thread.
-pub type Text = Box<dyn Read + Send>;
+pub type ByteStream = Box<dyn Read + Send>;
 
 /// Returns the content of `from`, decompressed, and whether it was compressed.
-pub fn unpack(mut from: Text) -> io::Result<(Text, bool)> {
+pub fn unpack(mut from: ByteStream) -> io::Result<(ByteStream, bool)> {
     let (head, n) = peek::<6>(&mut from)?;
     let packed = Cursor::new(head).take(n as u64).chain(from);
     let buffered = |packed| BufReader::with_capacity(256 << 10, packed);
-    let text: Text = match &head[..n] {
+    let text: ByteStream = match &head[..n] {
         [0x1f, 0x8b, ..] => Box::new(flate2::bufread::MultiGzDecoder::new(buffered(packed))),
         [0x28, 0xb5, 0x2f, 0xfd, ..] => Box::new(zstd::stream::read::Decoder::new(packed)?),
         [b'B', b'Z', b'h', b'1'..=b'9', 0x31, 0x41]

@@ -15,7 +15,7 @@ use crate::sitemap::characters::trim;
 use crate::sitemap::date::Lastmod;
 use crate::sitemap::element::{Limit, MaxAge};
 use crate::sitemap::extension;
-use crate::sitemap::extension::descriptor::{Extension, Mapping};
+use crate::sitemap::extension::descriptor::{Extension, ExtensionMapping};
 use crate::sitemap::extension::record::{
     FieldAttribute, MAX_FIELDS, Node, NodeContent, Record, record,
 };
@@ -28,7 +28,7 @@ const NULL: Value<'static> = Value::Cell(Cell::Null);
 
 /// The outcome of the blocks of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Written {
+pub(crate) enum BlocksOutcome {
     /// There is none.
     Nothing,
     /// At least one was written.
@@ -40,11 +40,11 @@ pub(crate) enum Written {
 /// The blocks of a row so far.
 struct BlocksOfRow {
     seen: bool,
-    written: Written,
+    written: BlocksOutcome,
 }
 
-/// What a value needs besides itself.
-pub(crate) struct Context<'a> {
+/// The context of a value.
+pub(crate) struct ValueContext<'a> {
     pub rules: &'a Rules,
     pub plan: &'a Plan,
     /// The loc of the row, escaped.
@@ -55,30 +55,30 @@ pub(crate) struct Context<'a> {
 struct Values<'a> {
     record: &'static Record,
     values: &'a [Value<'a>; MAX_FIELDS],
-    columns: Columns<'a>,
+    columns: ValueColumns<'a>,
 }
 
 /// The columns of values, by slot.
 #[derive(Clone, Copy)]
-enum Columns<'a> {
+enum ValueColumns<'a> {
     /// One for each field.
     Each(&'a [Option<ValueSource>]),
     /// The same for all.
     One(Option<usize>),
 }
 
-impl Columns<'_> {
+impl ValueColumns<'_> {
     fn slot(&self, field: usize) -> Option<usize> {
         match self {
-            Columns::One(slot) => *slot,
-            Columns::Each(sources) => sources.get(field)?.as_ref()?.slot(),
+            ValueColumns::One(slot) => *slot,
+            ValueColumns::Each(sources) => sources.get(field)?.as_ref()?.slot(),
         }
     }
 }
 
-/// How far a record is complete.
+/// The completeness of a record.
 #[derive(Default)]
-struct Progress {
+struct Completeness {
     incomplete: bool,
     /// The first required field without a value.
     missing: Option<usize>,
@@ -88,8 +88,8 @@ struct Progress {
     old: Option<MaxAge>,
 }
 
-/// Writes the blocks of an extension; the buffers serve all rows.
-pub(crate) struct Blocks {
+/// Writes the blocks of an extension. The buffers are reused for all rows.
+pub(crate) struct BlockWriter {
     place: usize,
     extension: &'static Extension,
     record: &'static Record,
@@ -99,13 +99,13 @@ pub(crate) struct Blocks {
     encoded: Vec<u8>,
 }
 
-type Fault = Cow<'static, str>;
+type FaultText = Cow<'static, str>;
 
-impl Blocks {
+impl BlockWriter {
     /// For an extension, by its place in [`extension::ALL`].
-    pub fn new(place: usize) -> Blocks {
+    pub fn new(place: usize) -> BlockWriter {
         let record = record(place);
-        Blocks {
+        BlockWriter {
             place,
             extension: extension::ALL[place],
             record,
@@ -118,13 +118,13 @@ impl Blocks {
     /// Appends the blocks of a row: none if all its columns are empty.
     pub fn write(
         &mut self,
-        context: &Context<'_>,
+        context: &ValueContext<'_>,
         mapped: &Mapped,
         row: &impl Row,
         chunk: &mut Chunk,
-    ) -> Result<Written, Rejected> {
+    ) -> Result<BlocksOutcome, Rejected> {
         let mut cells = std::mem::take(&mut self.cells);
-        let mut blocks_of_row = BlocksOfRow { seen: false, written: Written::Nothing };
+        let mut blocks_of_row = BlocksOfRow { seen: false, written: BlocksOutcome::Nothing };
         let result = match mapped {
             Mapped::Fields(sources) => {
                 let mut values = [NULL; MAX_FIELDS];
@@ -140,7 +140,7 @@ impl Blocks {
                         }
                     }
                 }
-                let columns = Columns::Each(sources);
+                let columns = ValueColumns::Each(sources);
                 let values = Values { record: self.record, values: &values, columns };
                 if has_value || !has_column {
                     self.block(context, &values, &mut blocks_of_row, chunk)
@@ -154,8 +154,8 @@ impl Blocks {
                     None => NULL,
                 };
                 let code = match self.extension.mapping {
-                    Mapping::Fields(code) => code,
-                    Mapping::Own => self.extension.name,
+                    ExtensionMapping::Fields(code) => code,
+                    ExtensionMapping::Own => self.extension.name,
                 };
                 let structs = Structs { record: self.record, slot: Some(*slot), code };
                 self.structs(context, &structs, value, chunk, &mut |blocks, values, chunk| {
@@ -170,7 +170,7 @@ impl Blocks {
     /// Appends a block of the row.
     fn block(
         &mut self,
-        context: &Context<'_>,
+        context: &ValueContext<'_>,
         values: &Values<'_>,
         of_row: &mut BlocksOfRow,
         chunk: &mut Chunk,
@@ -179,12 +179,12 @@ impl Blocks {
         if std::mem::replace(&mut of_row.seen, true)
             && let Some(Limit { count: 1, note, .. }) = self.extension.per_url
         {
-            let message = "a page has one; this is another";
+            let message = "a page has only one; this is another";
             let slot = values.columns.slot(0);
             let what = Invalid { code: note, message, slot, value: b"" };
             return handle(context.rules, context.plan, &what, chunk);
         }
-        let mut progress = Progress::default();
+        let mut progress = Completeness::default();
         if !self.record(context, values, &mut progress, chunk)? {
             return Ok(());
         }
@@ -194,8 +194,8 @@ impl Blocks {
                 chunk.note(max_age.omitted);
                 return Ok(());
             }
-            (Some(max_age), OldPolicy::Drop) => Written::TooOld(max_age.dropped),
-            _ => Written::Block,
+            (Some(max_age), OldPolicy::Drop) => BlocksOutcome::TooOld(max_age.dropped),
+            _ => BlocksOutcome::Block,
         };
         Ok(())
     }
@@ -203,11 +203,11 @@ impl Blocks {
     /// Calls `each` with the values of a struct, or of each struct in a list.
     fn structs(
         &mut self,
-        context: &Context<'_>,
+        context: &ValueContext<'_>,
         Structs { record, slot, code }: &Structs,
         value: Value<'_>,
         chunk: &mut Chunk,
-        each: &mut dyn FnMut(&mut Blocks, &Values<'_>, &mut Chunk) -> Result<(), Rejected>,
+        each: &mut dyn FnMut(&mut BlockWriter, &Values<'_>, &mut Chunk) -> Result<(), Rejected>,
     ) -> Result<(), Rejected> {
         if is_empty(value) {
             return Ok(());
@@ -228,7 +228,7 @@ impl Blocks {
                 }
             });
             if is_struct {
-                let columns = Columns::One(*slot);
+                let columns = ValueColumns::One(*slot);
                 result = each(self, &Values { record, values: &values, columns }, chunk);
             }
             is_struct
@@ -259,9 +259,9 @@ impl Blocks {
     /// invalid.
     fn record(
         &mut self,
-        context: &Context<'_>,
+        context: &ValueContext<'_>,
         values: &Values<'_>,
-        progress: &mut Progress,
+        progress: &mut Completeness,
         chunk: &mut Chunk,
     ) -> Result<bool, Rejected> {
         let record = values.record;
@@ -285,9 +285,9 @@ impl Blocks {
     /// The attributes and the text of the element of a record.
     fn own_parts(
         &mut self,
-        context: &Context<'_>,
+        context: &ValueContext<'_>,
         values: &Values<'_>,
-        progress: &mut Progress,
+        progress: &mut Completeness,
         chunk: &mut Chunk,
     ) -> Result<(), Rejected> {
         let record = values.record;
@@ -321,10 +321,10 @@ impl Blocks {
     /// the extension reports all.
     fn nodes(
         &mut self,
-        context: &Context<'_>,
+        context: &ValueContext<'_>,
         values: &Values<'_>,
         nodes: &'static [Node],
-        progress: &mut Progress,
+        progress: &mut Completeness,
         chunk: &mut Chunk,
     ) -> Result<(), Rejected> {
         for node in nodes {
@@ -381,7 +381,7 @@ impl Blocks {
     /// Appends the records of a field; false if there is none.
     fn records(
         &mut self,
-        context: &Context<'_>,
+        context: &ValueContext<'_>,
         values: &Values<'_>,
         field: usize,
         chunk: &mut Chunk,
@@ -392,7 +392,7 @@ impl Blocks {
         let slot = values.columns.slot(0);
         let structs = Structs { record, slot, code: &field.code };
         self.structs(context, &structs, value, chunk, &mut |blocks, values, chunk| {
-            blocks.record(context, values, &mut Progress::default(), chunk).map(drop)
+            blocks.record(context, values, &mut Completeness::default(), chunk).map(drop)
         })?;
         Ok(chunk.bytes.len() > start)
     }
@@ -400,10 +400,10 @@ impl Blocks {
     /// Appends an element with text for each value; false if there is none.
     fn element(
         &mut self,
-        context: &Context<'_>,
+        context: &ValueContext<'_>,
         values: &Values<'_>,
         node: &'static Node,
-        progress: &mut Progress,
+        progress: &mut Completeness,
         chunk: &mut Chunk,
     ) -> Result<bool, Rejected> {
         let NodeContent::Text { field, kind, .. } = &node.content else { return Ok(false) };
@@ -431,7 +431,7 @@ impl Blocks {
     /// Appends an element for each value of a list, up to the limit.
     fn list(
         &mut self,
-        context: &Context<'_>,
+        context: &ValueContext<'_>,
         values: &Values<'_>,
         node: &'static Node,
         chunk: &mut Chunk,
@@ -464,7 +464,7 @@ impl Blocks {
     /// Appends an element with a value. Returns false, and appends nothing, if the value is invalid.
     fn one(
         &mut self,
-        context: &Context<'_>,
+        context: &ValueContext<'_>,
         values: &Values<'_>,
         node: &'static Node,
         value: Value<'_>,
@@ -506,11 +506,11 @@ impl Blocks {
     /// Appends an attribute; nothing if its value is invalid.
     fn attribute(
         &mut self,
-        context: &Context<'_>,
+        context: &ValueContext<'_>,
         FieldAttribute { attribute, .. }: &FieldAttribute,
         value: Value<'_>,
         chunk: &mut Chunk,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), FaultText> {
         match attribute.kind {
             ValueKind::Url(_) => {
                 let Some(Cell::Text(text)) = value.cell() else {
@@ -537,11 +537,11 @@ impl Blocks {
     /// Appends the text of an element.
     fn text(
         &mut self,
-        context: &Context<'_>,
+        context: &ValueContext<'_>,
         kind: ValueKind,
         value: Value<'_>,
         chunk: &mut Chunk,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), FaultText> {
         let ValueKind::Url(rule) = kind else {
             self.canonical(context, kind, value, chunk)?;
             escape_text(&self.encoded, &mut chunk.bytes);
@@ -561,11 +561,11 @@ impl Blocks {
     /// Leaves the canonical form of a value in `self.encoded`.
     fn canonical(
         &mut self,
-        context: &Context<'_>,
+        context: &ValueContext<'_>,
         kind: ValueKind,
         value: Value<'_>,
         chunk: &mut Chunk,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), FaultText> {
         self.encoded.clear();
         match kind {
             ValueKind::Date => {
@@ -614,7 +614,7 @@ impl Blocks {
     /// Reports an invalid value of a field.
     fn invalid(
         &self,
-        context: &Context<'_>,
+        context: &ValueContext<'_>,
         values: &Values<'_>,
         field: usize,
         message: &str,

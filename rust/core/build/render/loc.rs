@@ -204,7 +204,7 @@ impl LocRules {
             return Err(LocFault::Control);
         }
         let text = simdutf8::basic::from_utf8(raw).map_err(|_| LocFault::NotUtf8)?;
-        if !is_url_or_path(text) && placeholder::is_url(raw) {
+        if !is_url_or_path(text) && placeholder::is_missing_url(raw) {
             return Err(LocFault::Placeholder);
         }
         let (slashed, backslash) = url::slashes(text);

@@ -1,10 +1,10 @@
 //! The mapping of the extensions, resolved for one input.
 
-use crate::build::render::plan::{Alternates, Group, Mapped, Resolver, ValueSource};
+use crate::build::render::plan::{Alternates, GroupColumns, Mapped, Resolver, ValueSource};
 use crate::config::Mapping;
 use crate::error::{Error, ErrorCode, Result};
 use crate::sitemap::extension::record::Record;
-use crate::sitemap::hreflang::{self, Policy};
+use crate::sitemap::hreflang::{self, CodePolicy};
 
 impl Resolver<'_> {
     pub(crate) fn images(&mut self, names: &[String]) -> Result<()> {
@@ -21,7 +21,7 @@ impl Resolver<'_> {
     pub(crate) fn alternates(&mut self, mapping: &Mapping) -> Result<()> {
         let code = |option: &str, code: &Option<String>| match code {
             None => Ok(None),
-            Some(code) => match hreflang::check(code.as_bytes(), Policy::Write) {
+            Some(code) => match hreflang::check(code.as_bytes(), CodePolicy::Write) {
                 Ok(()) => Ok(Some(code.clone().into_bytes())),
                 Err(what) => {
                     Err(Error::new(ErrorCode::ConfigLanguage, format!("--{option}: {what}")))
@@ -69,7 +69,7 @@ impl Resolver<'_> {
                 }
             };
             let key = self.slot("alternate_group", column)?;
-            found.group = Some(Group { key, language });
+            found.group = Some(GroupColumns { key, language });
             self.choose("alternate", &format!("rows that share {column}"), false);
             self.plan.alternates = Some(found);
             return Ok(());
@@ -92,7 +92,9 @@ impl Resolver<'_> {
             let text = String::from_utf8_lossy(wanted);
             return Err(Error::new(
                 ErrorCode::ConfigLanguage,
-                format!("--x-default: no column holds the URLs of {text} (--alternate {text}=COL)"),
+                format!(
+                    "--x-default: no column contains the URLs of {text} (--alternate {text}=COL)"
+                ),
             ));
         }
         self.choose("alternate", &described(&mapping.alternate), false);

@@ -107,15 +107,15 @@ pub struct Alternates {
     pub lang: Option<Vec<u8>>,
     /// The language whose pages also serve all other languages.
     pub x_default: Option<Vec<u8>>,
-    /// Each alternate becomes an entry of its own.
+    /// Each alternate also becomes a separate entry.
     pub rows: bool,
     /// Rows with the same key are the languages of a page.
-    pub group: Option<Group>,
+    pub group: Option<GroupColumns>,
 }
 
 /// The columns of a group of languages.
 #[derive(Debug, Clone)]
-pub struct Group {
+pub struct GroupColumns {
     /// The column of the key, by slot.
     pub key: usize,
     /// The language of each row.
@@ -281,7 +281,7 @@ impl Resolver<'_> {
                 Err(Error::new(
                     ErrorCode::ColumnAmbiguous,
                     format!(
-                        "{} could each be {field}; say which (--{field} COLUMN)",
+                        "{} could each be {field}; select one (--{field} COLUMN)",
                         list.join(" and ")
                     ),
                 ))
@@ -303,7 +303,7 @@ impl Resolver<'_> {
             return Err(Error::new(
                 ErrorCode::ColumnType,
                 format!(
-                    "--{}: column {name:?} holds lists or structs; choose one of plain values",
+                    "--{}: column {name:?} contains lists or structs; choose a column of plain values",
                     option.replace('_', "-")
                 ),
             ));
@@ -338,7 +338,7 @@ impl Resolver<'_> {
             return Err(Error::new(
                 ErrorCode::ColumnType,
                 format!(
-                    "--{}: column {name:?} holds neither text nor numbers nor times; cast it first",
+                    "--{}: column {name:?} contains neither text nor numbers nor times; cast it first",
                     option.replace('_', "-")
                 ),
             ));

@@ -36,7 +36,7 @@ pub struct Rules {
     pub(crate) omit: bool,
     pub(crate) text: bool,
     pub(crate) max_bytes: u64,
-    /// for each extension what happens to its old blocks
+    /// for each extension the policy for its old blocks
     pub(crate) old_policy: Vec<OldPolicy>,
     pub(crate) now: i64,
     /// the key of the hashes of groups of languages, and of the sample
@@ -67,7 +67,7 @@ impl Rules {
             TimeZone::get(name).map_err(|_| {
                 Error::new(
                     ErrorCode::ConfigTimezone,
-                    format!("{name:?} is no time zone; write one such as Europe/Berlin or UTC"),
+                    format!("{name:?} is not a time zone; write one such as Europe/Berlin or UTC"),
                 )
             })
         });

@@ -22,14 +22,14 @@ const MAX_MEMORY: usize = 64 << 20;
 const RUN_BYTES: usize = 64 << 10;
 
 /// Packs the elements of each value separately.
-pub struct Splitter {
+pub struct Spleftovers {
     limits: Limits,
     layout: Layout,
     column: String,
     name: String,
     max_groups: usize,
     by_value: HashMap<Vec<u8>, usize>,
-    groups: Vec<Group>,
+    groups: Vec<OpenSet>,
     names: Names,
     /// the folder of the spill file, and the file once it exists
     folder: PathBuf,
@@ -39,7 +39,7 @@ pub struct Splitter {
     memory: usize,
 }
 
-struct Group {
+struct OpenSet {
     set: Arc<Set>,
     packing: Packing,
     /// the elements that have not gone to the packer yet
@@ -47,10 +47,10 @@ struct Group {
     shards: usize,
 }
 
-impl Splitter {
-    /// A splitter for a configuration with `split_by`. The spill file goes to `folder`.
-    pub fn new(config: &Config, limits: Limits, column: &str, folder: PathBuf) -> Splitter {
-        Splitter {
+impl Spleftovers {
+    /// A spleftovers for a configuration with `split_by`. The spill file goes to `folder`.
+    pub fn new(config: &Config, limits: Limits, column: &str, folder: PathBuf) -> Spleftovers {
+        Spleftovers {
             limits,
             layout: config.layout,
             column: column.to_owned(),
@@ -107,7 +107,7 @@ impl Splitter {
             if by_host { format!("{safe}/{name}") } else { format!("{name}-{safe}") }
         });
         let host = by_host.then(|| String::from_utf8_lossy(value).into_owned());
-        self.groups.push(Group {
+        self.groups.push(OpenSet {
             set: Arc::new(Set { number, stem, host }),
             packing: Packing::new(self.layout, self.limits),
             run: Chunk::default(),
@@ -156,7 +156,7 @@ impl Splitter {
     }
 }
 
-impl Group {
+impl OpenSet {
     /// Passes the run to the packer, and returns the bytes that left memory with complete shards.
     fn flush(&mut self, emit: &mut impl FnMut(Shard) -> Result<()>) -> Result<usize> {
         if self.run.entries.is_empty() {
@@ -192,8 +192,8 @@ mod tests {
             let config = Config::from_json(json).unwrap();
             let folder = std::env::temp_dir().join(format!("urlset-split-{}", std::process::id()));
             std::fs::create_dir_all(&folder).unwrap();
-            let mut splitter = Splitter::new(&config, limits, "c", folder.clone());
-            splitter.max_memory = budget;
+            let mut spleftovers = Spleftovers::new(&config, limits, "c", folder.clone());
+            spleftovers.max_memory = budget;
             let mut wanted: Vec<Vec<u8>> = vec![Vec::new(); 300];
             let mut got = wanted.clone();
             let mut shards = 0;
@@ -226,9 +226,9 @@ mod tests {
                     });
                     wanted[place].extend_from_slice(element.as_bytes());
                 }
-                splitter.push(&chunk, &mut emit).unwrap();
+                spleftovers.push(&chunk, &mut emit).unwrap();
             }
-            let sets = splitter.finish(&mut emit).unwrap();
+            let sets = spleftovers.finish(&mut emit).unwrap();
             assert_eq!(sets.iter().map(|set| set.shards).sum::<usize>(), shards);
             assert_eq!(got, wanted);
             for (set, value) in sets.iter().zip(&order) {

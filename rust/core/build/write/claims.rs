@@ -9,21 +9,21 @@ use crate::flow::outcome::ShardEntry;
 
 /// The names that are taken.
 #[derive(Default)]
-pub(crate) struct Claims(Mutex<HashMap<String, Arc<File>>>);
+pub(crate) struct Claims(Mutex<HashMap<String, Arc<ClaimedFile>>>);
 
 /// A file of one name.
-pub(crate) struct File {
+pub(crate) struct ClaimedFile {
     digest: String,
     /// its size, once it is complete, or why it is not
     written: OnceLock<Result<u64>>,
 }
 
-/// What to do for a name.
+/// The answer to a claim of a name.
 pub(crate) enum Claim {
     /// The name is new: write the file.
     Write(Writing),
     /// Another worker writes the same content.
-    Wait(Arc<File>),
+    Wait(Arc<ClaimedFile>),
 }
 
 impl Claims {
@@ -40,13 +40,13 @@ impl Claims {
                 Err(same_name(name))
             };
         }
-        let file = Arc::new(File { digest: digest.to_owned(), written: OnceLock::new() });
+        let file = Arc::new(ClaimedFile { digest: digest.to_owned(), written: OnceLock::new() });
         files.insert(name.to_owned(), file.clone());
         Ok(Claim::Write(Writing(file)))
     }
 }
 
-impl File {
+impl ClaimedFile {
     /// Waits until the file is complete, and returns its size.
     pub fn wait(&self) -> Result<u64> {
         match self.written.wait() {
@@ -57,7 +57,7 @@ impl File {
 }
 
 /// The duty to write a file. The workers that wait continue when it is dropped, also by a panic.
-pub(crate) struct Writing(Arc<File>);
+pub(crate) struct Writing(Arc<ClaimedFile>);
 
 impl Writing {
     /// Reports the result to the workers that wait.

@@ -4,7 +4,7 @@ use crate::error::{Error, ErrorCode, Result};
 use crate::flow::shard::Piece;
 
 /// Takes the next bytes of the compressed file.
-pub type Output<'o> = dyn FnMut(&[u8]) -> Result<()> + 'o;
+pub type OutputFn<'o> = dyn FnMut(&[u8]) -> Result<()> + 'o;
 
 /// Compresses shards. Called by several threads at once.
 pub trait Encoder: Send + Sync {
@@ -16,7 +16,7 @@ pub trait Encoder: Send + Sync {
     fn encode(
         &self,
         pieces: &mut dyn Iterator<Item = Piece>,
-        output: &mut Output<'_>,
+        output: &mut OutputFn<'_>,
     ) -> Result<()>;
 }
 
@@ -39,7 +39,7 @@ impl Encoder for Libdeflate {
     fn encode(
         &self,
         pieces: &mut dyn Iterator<Item = Piece>,
-        output: &mut Output<'_>,
+        output: &mut OutputFn<'_>,
     ) -> Result<()> {
         let mut input = Vec::new(); // the library compresses only whole files
         for piece in pieces {

@@ -150,7 +150,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_are_counted_whatever_their_cells_contain() {
+    fn rows_are_counted_with_any_cells() {
         let path = std::env::temp_dir().join(format!("urlset-rejects-{}", std::process::id()));
         let _ = std::fs::remove_file(&path);
         let mut file = RejectFile::new(&path);

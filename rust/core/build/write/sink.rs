@@ -1,4 +1,4 @@
-//! Where the files of a build go.
+//! The interface to the place where the files of a build are stored.
 
 use crate::error::Result;
 use crate::flow::outcome::ShardEntry;

@@ -25,7 +25,7 @@ pub struct Live {
     pub compressed_bytes: u64,
 }
 
-/// How and where shards are written.
+/// The sink, the compression and the live shards.
 pub struct Destination<'d> {
     /// Where the files go.
     pub sink: &'d dyn Sink,
@@ -171,8 +171,8 @@ impl<'d> ShardWriter<'d> {
         known: Option<String>,
     ) -> Result<ShardEntry> {
         let mut file = self.destination.sink.create(&entry.path)?;
-        let mut content = Content::new(known.is_none(), self.destination.encoder.is_some());
-        let mut written = Written::default();
+        let mut content = EncoderInput::new(known.is_none(), self.destination.encoder.is_some());
+        let mut written = EncoderOutput::default();
         // a piece is inspected right before it is compressed: then it is in the cache for both
         let mut pieces = pieces.into_iter().inspect(|piece| content.add(piece.as_bytes()));
         let output = &mut |part: &[u8]| {
@@ -214,8 +214,8 @@ fn hex(hasher: &Hasher) -> String {
     hasher.finalize().to_hex()[..32].to_owned()
 }
 
-/// What goes into the encoder.
-struct Content {
+/// Digest and checksum of the bytes that go into the encoder.
+struct EncoderInput {
     /// the digest, if it is not known yet
     hasher: Option<Hasher>,
     /// the checksum, if the file is compressed
@@ -223,10 +223,10 @@ struct Content {
     bytes: u64,
 }
 
-impl Content {
-    fn new(digest: bool, compressed: bool) -> Content {
+impl EncoderInput {
+    fn new(digest: bool, compressed: bool) -> EncoderInput {
         let crc = (compressed && !UNCHECKED).then(Crc::new);
-        Content { hasher: digest.then(Hasher::new), crc, bytes: 0 }
+        EncoderInput { hasher: digest.then(Hasher::new), crc, bytes: 0 }
     }
 
     fn add(&mut self, bytes: &[u8]) {
@@ -250,14 +250,14 @@ impl Content {
     }
 }
 
-/// What comes out of the encoder.
+/// Size and last bytes of the output of the encoder.
 #[derive(Default)]
-struct Written {
+struct EncoderOutput {
     bytes: u64,
     last: [u8; TRAILER],
 }
 
-impl Written {
+impl EncoderOutput {
     fn add(&mut self, part: &[u8]) {
         self.bytes += part.len() as u64;
         match part.last_chunk() {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::inspect::codes::Code;
 use crate::inspect::finding::{Location, Log, text};
 
-/// The number of hosts with a finding each; the URLs on further hosts share one finding.
+/// The number of hosts that have their own finding; URLs on further hosts share one finding.
 const MAX_HOSTS: usize = 1_000;
 
 /// The finding of one host.

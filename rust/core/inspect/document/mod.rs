@@ -1,7 +1,7 @@
 //! Sitemaps to entries: `urlset`, `sitemapindex` and text sitemaps of any producer, plain or gzip.
 //!
 //! ```text
-//!  file --> inflate --> Source --> fast | xml | text --> Entry --> Visitor: verify, read, diff
+//!  file --> inflate --> Window --> fast | xml | text --> Entry --> Visitor: verify, read, diff
 //!           if gzip     window,                |
 //!                       location               +------> Log: findings
 //! ```
@@ -19,11 +19,11 @@ pub mod model;
 pub mod names;
 mod prolog;
 pub mod regular;
-pub mod source;
 mod tag;
 #[cfg(test)]
 mod tests;
 mod text;
+pub mod window;
 mod xml;
 
 use crate::inspect::finding::{Location, Log};
@@ -31,7 +31,7 @@ use crate::inspect::{check, codes};
 use crate::sitemap::url::split_absolute;
 use entry::{Form, Visitor};
 use inflate::Bytes;
-use source::Source;
+use window::Window;
 
 pub use xml::MAX_DEPTH;
 
@@ -61,7 +61,7 @@ pub fn parse<V: Visitor>(
     log: &mut Log,
     fast: bool,
 ) -> (Summary, Vec<u8>) {
-    let mut source = Source::new(bytes);
+    let mut source = Window::new(bytes);
     if let Err(error) = source.more() {
         log.add(&codes::FILE_UNREADABLE, Location::default(), None, || crate::error::plain(&error));
     }
@@ -112,7 +112,7 @@ pub fn parse<V: Visitor>(
 
 /// Decodes the source to UTF-8. UTF-16 is a finding here; other encodings need a declaration, and its
 /// parser reports them.
-fn decode(source: Source, form: encoding::Form, log: &mut Log) -> Source {
+fn decode(source: Window, form: encoding::SourceEncoding, log: &mut Log) -> Window {
     if !source.window().starts_with(b"<?") {
         log.add_harmless(&codes::UTF8_INVALID, source.at(), || "the file is in UTF-16".to_owned());
     }
@@ -123,7 +123,7 @@ fn decode(source: Source, form: encoding::Form, log: &mut Log) -> Source {
     source
 }
 
-fn log_empty(source: &mut Source, log: &mut Log) {
+fn log_empty(source: &mut Window, log: &mut Log) {
     match source.take_damage() {
         Some((damage, at)) => log.add(damage.code, at, None, || damage.message),
         None => log

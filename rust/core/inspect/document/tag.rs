@@ -11,7 +11,7 @@ use crate::sitemap::element::{Content, Role};
 use crate::sitemap::extension as format;
 use crate::sitemap::namespaces::{ALTERNATES, ARTICLES, IMAGES};
 
-/// The steps of an entry in addition to those of its tokens, on the path through the parser.
+/// The steps of an entry that the parser reads, in addition to those of its tokens.
 const ENTRY_STEPS: u64 = 8;
 
 impl<V: Visitor> Parser<'_, V> {

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from .. import _core
-from ..threads import Pool
+from ..pool import Pool
 
 #: pairs that are compared at once; each takes the memory of two documents
 MAX_THREADS = 8
@@ -28,7 +28,7 @@ class SitemapFile(NamedTuple):
     digest: str | None
 
 
-def trimmed(
+def write_differences(
     old: Sequence[SitemapFile], new: Sequence[SitemapFile], folder: Path
 ) -> tuple[list[SitemapFile], list[SitemapFile]]:
     """The same files; those that share a boundary as copies in ``folder`` of what differs.
@@ -54,7 +54,7 @@ def trimmed(
     ) -> list[list[SitemapFile]]:
         number, pair = numbered
         cuts = [folder / f"{number}-{side}.xml" for side in ("old", "new")]
-        written = _core.trim(pair[0].path, pair[1].path, cuts[0], cuts[1])
+        written = _core.write_differences(pair[0].path, pair[1].path, cuts[0], cuts[1])
         if written is None:
             return [[file] for file in pair]
         return [
