@@ -8,6 +8,7 @@ import json
 import multiprocessing
 import pickle
 import re
+import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -247,6 +248,33 @@ def test_several_indexes(s3: Server, proxy: Proxy) -> None:
     assert indexes(objects(s3.client)) == [urls(1000, 1200), urls(1200, 1395)]
     urlset.build(table(1000, 1100), out=out, **options)
     assert indexes(objects(s3.client)) == [urls(1000, 1100)]
+
+
+def test_a_build_that_is_late_does_not_replace_other_indexes(s3: Server, proxy: Proxy) -> None:
+    """It waits before its second index; another build publishes; then the first one goes on."""
+    out, options = f"s3://{BUCKET}/maps", {**OPTIONS, "max_sitemaps": 2}
+    urlset.build(table(0, 350), out=out, **options)
+    held, released = threading.Event(), threading.Event()
+
+    def hold(request: Request) -> None:
+        if request.method == "PUT" and "sitemap-index-2" in request.path and not held.is_set():
+            held.set()
+            assert released.wait(120)
+
+    proxy.fault = hold
+    with ThreadPoolExecutor(1) as threads:
+        late = threads.submit(urlset.build, table(1000, 1350), out=out, **options)
+        try:
+            assert held.wait(120)
+            report = urlset.build(table(2000, 2350), out=out, **options)
+        finally:
+            released.set()
+        assert late.result(120).published
+    assert "publish.recovered" in {warning.code for warning in report.warnings}
+    found = objects(s3.client)
+    assert crawled(found, "maps/") == urls(2000, 2200)
+    assert crawled(found, "maps/", "sitemap-index-2.xml") == urls(2200, 2350)
+    assert not any("journal" in key for key in found)
 
 
 @pytest.mark.parametrize("split", [True, False])
