@@ -75,19 +75,14 @@ class Seen:
 
     def __new__(cls) -> Seen: ...
 
-class ShardSink(Protocol):
-    """What takes the shards of a build; threads of the core call it."""
-
-    def put(self, name: str, data: Any, digest: str, /) -> None:
-        """Takes a complete file: its content as a buffer, the digest of what is compressed."""
-
-    def finish(self) -> None:
-        """Returns when all files are durable."""
+class _ShardSink(Protocol):
+    def put(self, name: str, data: Any, digest: str, /) -> None: ...
+    def finish(self) -> None: ...
 
 def build(
     config_json: str,
     sources: Sequence[tuple[str, str, Any, Sequence[tuple[int, int]]]],
-    sink: str | PathLike[str] | ShardSink,
+    sink: str | PathLike[str] | _ShardSink,
     rejects: str | PathLike[str],
     progress: Progress,
     seen: Seen,

@@ -4,9 +4,9 @@ A destination reads, writes, lists and deletes small objects, and it publishes a
 only these interfaces, so that a folder and an object store are the same to it. The protocol of a
 publication is the same for both: stage the shards, then the manifest, the index last.
 
-An object store implements it as follows. Shards have content names (``content_named``) and are
+An object store implements it as follows. Shards have content names (``name_salt``) and are
 written at once, only if absent; staging is the final place. ``publish`` writes the manifest under a
-name that is derived from the index, then replaces the index only if its version has not
+name that the index contains, then replaces the index only if its version has not
 changed. What a lost race leaves behind is not listed.
 """
 
@@ -15,13 +15,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, NamedTuple, Protocol
+from typing import IO, Any, NamedTuple, Protocol
 
 from ..transport.target import Target
 from .manifest import Feed, Manifest, ShardRecord
-
-if TYPE_CHECKING:
-    from .._core import ShardSink
 
 
 class Stored(NamedTuple):
@@ -36,6 +33,16 @@ class Stored(NamedTuple):
     size: int
     mtime_ns: int
     e_tag: str | None = None
+
+
+class ShardSink(Protocol):
+    """What takes the shards of a build; threads of the core call it."""
+
+    def put(self, name: str, data: Any, digest: str, /) -> None:
+        """Takes a complete file: its content as a buffer, and the digest before compression."""
+
+    def finish(self) -> None:
+        """Returns when all files are durable."""
 
 
 class Staging(Protocol):

@@ -32,7 +32,7 @@ GZIP = 31
 
 
 class Uploads:
-    """Takes the shards of a build (:class:`urlset._core.ShardSink`).
+    """Takes the shards of a build (:class:`urlset.destination.interface.ShardSink`).
 
     Args:
         location: of the set.
