@@ -21,17 +21,17 @@ STORE_SCHEMES = {"s3": "s3", "s3a": "s3", "gs": "gs", "gcs": "gs", "az": "az"}
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-def random_id() -> str:
-    """32 hexadecimal digits that no other call returns; the module uuid takes 4 ms at start-up."""
-    return os.urandom(16).hex()
-
-
 def is_store(target: object) -> bool:
     """Whether ``target`` is the address of an object store, or a store object of obstore."""
     if isinstance(target, str):
         scheme, sign, _ = target.partition("://")
         return bool(sign) and scheme.lower() in STORE_SCHEMES
     return type(target).__module__.partition(".")[0] == "obstore"
+
+
+def random_id() -> str:
+    """32 hexadecimal digits that no other call returns; the module uuid takes 4 ms at start-up."""
+    return os.urandom(16).hex()
 
 
 def must_be_local(name: str, target: str | os.PathLike[str]) -> None:

@@ -211,8 +211,8 @@ fn interruptible<T: Send + 'static>(
 /// object with `put(name, data, digest)` and `finish()`, whose first exception ends the run.
 ///
 /// - `sources`: `(name, format, None, [])` for a file with the format "csv", "lines", "parquet" or
-///   "ipc"; in place of None `(descriptor, head)` for an open file whose first bytes `head` were read,
-///   or, for a file in a store, an object with `read` (CSV) or `size`, `read_at` and `plan` (Parquet);
+///   "ipc"; `(descriptor, head)` in place of None for an open file whose first bytes `head` were read,
+///   or for an object in a store one with `read` (CSV) or with `size`, `read_at` and `plan` (Parquet);
 ///   `(name, "arrow", object, gaps)` for an object with `__arrow_c_stream__`. A gap `(row, rows)` is
 ///   the number of rows that the filters left out of the stream before a row.
 /// - `encoder`: a callable that begins a gzip file and returns an object with zlib's `compress` and

@@ -444,7 +444,8 @@ FAULTS = (
     "409", "412", "429", "500", "503",  # this status, and the server never sees the request
     "truncated",  # the server acts; half of the response comes
 )  # fmt: skip
-_CODES = {"409": "OperationAborted", "412": "PreconditionFailed", "429": "TooManyRequests",
+_CODES = {"403": "AccessDenied", "409": "OperationAborted", "412": "PreconditionFailed",
+          "429": "TooManyRequests",
           "500": "InternalError", "503": "SlowDown"}  # fmt: skip
 
 
@@ -515,7 +516,7 @@ class Proxy:
             )
             self.requests.append(request)
         fault = request.fault = self.fault(request)
-        assert fault is None or fault in FAULTS, fault
+        assert fault is None or fault in FAULTS or fault in _CODES, fault
         if fault == "reset-before":
             return self._reset(handler)
         if fault == "timeout-before":

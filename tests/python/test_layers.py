@@ -17,7 +17,7 @@ ROOT = Path(urlset.__file__).parent
 #: layers from the bottom to the top; a module belongs to the first pattern that fits, and imports
 #: only its own layer and those that it names
 BASE = (
-    "errors", "wording", "_core", "signals", "threads", "pool", "interruptible", "outfile", "hosts",
+    "errors", "wording", "_core", "signals", "threads", "interruptible", "pool", "outfile", "hosts",
     "rows", "transport.target",
 )  # fmt: skip
 LAYERS: dict[str, tuple[str, ...]] = {
@@ -27,8 +27,8 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "signals": (),
     "_core": (),
     "threads": ("errors",),
-    "pool": ("threads", "errors"),
     "interruptible": ("threads",),
+    "pool": ("threads", "errors"),
     "outfile": ("errors",),
     "hosts": ("errors", "_core"),
     "rows": ("errors", "outfile", "transport.target", "_core"),

@@ -8,6 +8,7 @@ import json
 import multiprocessing
 import pickle
 import re
+import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -16,6 +17,7 @@ from xml.etree import ElementTree
 
 import pyarrow as pa
 import pytest
+import store_servers
 import urlset
 from conftest import SITE
 from conftest import urlset as command
@@ -248,6 +250,33 @@ def test_several_indexes(s3: Server, proxy: Proxy) -> None:
     assert indexes(objects(s3.client)) == [urls(1000, 1100)]
 
 
+def test_a_build_that_is_late_does_not_replace_other_indexes(s3: Server, proxy: Proxy) -> None:
+    """It waits before its second index; another build publishes; then the first one goes on."""
+    out, options = f"s3://{BUCKET}/maps", {**OPTIONS, "max_sitemaps": 2}
+    urlset.build(table(0, 350), out=out, **options)
+    held, released = threading.Event(), threading.Event()
+
+    def hold(request: Request) -> None:
+        if request.method == "PUT" and "sitemap-index-2" in request.path and not held.is_set():
+            held.set()
+            assert released.wait(120)
+
+    proxy.fault = hold
+    with ThreadPoolExecutor(1) as threads:
+        late = threads.submit(urlset.build, table(1000, 1350), out=out, **options)
+        try:
+            assert held.wait(120)
+            report = urlset.build(table(2000, 2350), out=out, **options)
+        finally:
+            released.set()
+        assert late.result(120).published
+    assert "publish.recovered" in {warning.code for warning in report.warnings}
+    found = objects(s3.client)
+    assert crawled(found, "maps/") == urls(2000, 2200)
+    assert crawled(found, "maps/", "sitemap-index-2.xml") == urls(2200, 2350)
+    assert not any("journal" in key for key in found)
+
+
 @pytest.mark.parametrize("split", [True, False])
 def test_a_set_without_a_first_index(s3: Server, split: bool) -> None:
     """The manifest under its fixed name is then the commit record."""
@@ -461,6 +490,77 @@ def test_a_store_without_conditional_writes(
                 for path in folder.rglob("*") if path.is_file()
             }  # fmt: skip
             assert crawled(found, "maps/") == urls(first, first + 150)
+
+
+def published(*args: str, cwd: Path) -> tuple[int, str]:
+    """The status of a build by the command line, and its only line on stderr."""
+    (cwd / "a.csv").write_text("loc\n" + "\n".join(urls(0, 250)))
+    ended = command("build", "a.csv", "--site", SITE, "--max-urls", 100, *args, cwd=cwd)
+    assert ended.err.count("\n") <= 1 and "internal" not in ended.err, ended
+    return ended.status, ended.err
+
+
+@pytest.mark.parametrize(
+    ("env", "out", "parts"),
+    [
+        ({}, "s3://missing/maps", ("no bucket 'missing'", "create it", "[store.bucket]")),
+        ({"AWS_REGION": "eu-west-1"}, "s3://site/maps", ("AWS_REGION", "[store.region]")),
+        ({"AWS_SECRET_ACCESS_KEY": "hidden"}, "s3://site/maps", ("[store.credentials]",)),
+        ({"AWS_ENDPOINT_URL": "http://127.0.0.1:9"}, "s3://site/maps", ("127.0.0.1:9",)),
+        ({}, "s3://", ("has no bucket", "[config.store]")),
+        ({}, "s3://key:hidden@site/maps", ("[config.store]",)),
+        ({}, "ftp://site/maps", ("ftp://site/maps", "[config.out]")),
+    ],
+)
+def test_wrong_destinations(
+    s3: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, env: dict[str, str], out: str,
+    parts: tuple[str, ...],
+) -> None:  # fmt: skip
+    for name, value in env.items():
+        monkeypatch.setenv(name, value)
+    status, err = published("--out", out, cwd=tmp_path)
+    assert status == (2 if "[config." in err else 3)
+    assert all(part in err for part in parts) and "hidden" not in err, err
+    assert objects(s3.client) == {}
+
+
+def test_an_endpoint_that_is_no_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Site(store_servers._Quiet):
+        def do_any(self) -> None:
+            self.body()
+            self.answer(200, b"<!DOCTYPE html><p>Welcome</p>", Content_Type="text/html")
+
+        do_GET = do_PUT = do_HEAD = do_DELETE = do_POST = do_any
+
+    with store_servers.serving(Site) as server:
+        for name, value in store_servers.s3_env(server.server_port).items():
+            monkeypatch.setenv(name, value)
+        status, err = published("--out", "s3://site/maps", cwd=tmp_path)
+    assert status == 3 and "AWS_ENDPOINT_URL" in err and "[store.endpoint]" in err
+
+
+@pytest.mark.parametrize("key", [".xml.gz", "manifest-", "sitemap.xml", "delete", "GET"])
+def test_no_permission(s3: Server, proxy: Proxy, tmp_path: Path, key: str) -> None:
+    """For some keys only: the live set stays, or is complete."""
+    out = f"s3://{BUCKET}/maps"
+    urlset.build(table(900, 1_000), out=out, **OPTIONS)
+    urlset.build(table(500, 600), out=out, **OPTIONS)
+
+    def fault(request: Request) -> str | None:
+        if key == "GET":
+            return "403" if request.method == "GET" else None
+        return "403" if request.method != "GET" and key in request.path else None
+
+    proxy.fault = fault
+    status, err = published("--out", out, "--max-shrink", "100%", cwd=tmp_path)
+    proxy.fault = lambda _: None
+    live = crawled(objects(s3.client), "maps/")
+    if key == "delete":
+        assert status == 0 and live == urls(0, 250)
+    else:
+        assert status == 3 and "[store.permission]" in err, err
+        assert ("s3:GetObject" if key == "GET" else "s3:PutObject") in err
+        assert live == urls(500, 600)
 
 
 def test_every_kind_of_store(any_store: Server) -> None:

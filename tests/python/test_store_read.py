@@ -313,8 +313,9 @@ def test_an_object_that_changes_while_it_is_read(
     with Proxy(s3.port, after=after).running() as proxy:
         for variable, value in s3.through(proxy.port).items():
             monkeypatch.setenv(variable, value)
-        with pytest.raises(InputError, match="changed while it was read"):
+        with pytest.raises(InputError, match="changed while it was read") as raised:
             built(f"s3://{BUCKET}/{name}", tmp_path / "out")
+        assert raised.value.code == "input.damaged"
     assert not (tmp_path / "out" / "sitemap.xml").exists()
 
 

@@ -123,7 +123,7 @@ def _clean_folder(out: Path, state: Path, before: datetime, dry_run: bool) -> li
                 listed.add(name, manifest)
             if journal is not None:
                 listed.files.update(journal.files())
-            for staging in filter(re.compile(JOB_STAGING).fullmatch, folder.list()):
+            for staging in (name for name in folder.list() if re.fullmatch(JOB_STAGING, name)):
                 orphan = _size_of(folder, staging)
                 if orphan.modified < before:
                     found.append(orphan)

@@ -51,6 +51,8 @@ _AWS_CREDENTIALS = (
 )  # fmt: skip
 
 T = TypeVar("T")
+#: the code of an error, or the code by the kind of the failure
+Codes = str | Callable[[str], str] | None
 
 
 class Address(NamedTuple):
@@ -116,14 +118,13 @@ def endpoint_of(scheme: str) -> str | None:
     return None
 
 
-def open_store(
-    target: Any, *, error: type[Error] = InputError, code: str | None = None
-) -> Location:
+def open_store(target: Any, *, error: type[Error] = InputError, code: Codes = None) -> Location:
     """The location of an address or of a store object of obstore. Sends no request.
 
     Args:
         error: what the methods of the location raise if a request fails.
-        code: its code; by default ``store.`` and the kind of the failure.
+        code: its code, also as a function of the kind of the failure; by default ``store.`` and
+            the kind.
 
     Raises:
         ConfigError: ``config.store``: the address; ``config.package``: obstore is not installed.
@@ -243,7 +244,7 @@ class Location:
     """
 
     def __init__(
-        self, store: Any, address: Address, error: type[Error] = InputError, code: str | None = None
+        self, store: Any, address: Address, error: type[Error] = InputError, code: Codes = None
     ) -> None:
         self.store = store
         self.address = address
@@ -394,7 +395,8 @@ class Location:
         Args:
             kind: of the failure; as :class:`StoreFailure`, or another.
         """
-        return self._error(f"{self.url(key)}: {message}", code=self._code or f"store.{kind}")
+        code = self._code(kind) if callable(self._code) else self._code
+        return self._error(f"{self.url(key)}: {message}", code=code or f"store.{kind}")
 
 
 def _version(meta: Any) -> dict[str, Any]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from fnmatch import fnmatchcase
@@ -154,6 +153,8 @@ def replacing(target: Target) -> Iterator[BinaryIO]:
         with outfile.replacing(target) as file:
             yield file
         return
+    import tempfile  # most commands write no object
+
     with tempfile.SpooledTemporaryFile(max_size=SPOOLED_BYTES) as spooled:
         yield cast("BinaryIO", spooled)
         spooled.seek(0)

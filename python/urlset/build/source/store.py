@@ -63,7 +63,11 @@ def store_inputs(
 
 
 def _place(address: Address, key: str) -> Location:
-    return open_store(str(address._replace(key=key)), code="input.unreachable")
+    return open_store(str(address._replace(key=key)), code=_code)
+
+
+def _code(kind: str) -> str:
+    return "input.damaged" if kind == "changed" else "input.unreachable"
 
 
 def _matching(place: Location, pattern: str) -> Iterator[Stored]:
