@@ -2,9 +2,9 @@
 
     python benches/engines.py spark ray commit --rows 5M --runs 5 --json results/engines.json
 
-`spark` and `ray`: rows of one Parquet catalog, on all cores and on one, and the ratio of the medians.
-The runs of a round follow each other, so that the machine is the same. `commit`: the commit of
-synthetic parts, whose shards are copies of one file. Needs the extra `engines` and Java 17.
+`spark` and `ray`: rows of one Parquet catalog, on all cores and on one, and the ratio of the
+medians. The runs of a round follow each other, so that the machine is the same. `commit`: the
+commit of synthetic parts, whose shards are copies of one file. Needs the extra `engines` and Java.
 """
 
 from __future__ import annotations
