@@ -4,8 +4,7 @@
 
 `spark` and `ray`: rows of one Parquet catalog, on all cores and on one, and the ratio of the
 medians. The runs of a round follow each other, so that the machine is the same. `commit`: the
-commit of synthetic parts, whose shards are copies of one file. Needs the extra `engines` and Java
-17.
+commit of synthetic parts, whose shards are copies of one file. Needs the extra `engines` and Java.
 """
 
 from __future__ import annotations
