@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import common
@@ -21,6 +21,8 @@ PIP_PACKAGES = (
 )  # fmt: skip
 NPM_PACKAGE = "sitemap"
 _DEBIAN = "apt-get install"
+#: what the key of another urlset ends with
+OTHER = "-other"
 
 Command = Callable[[Path, Path], list[str]]
 
@@ -47,12 +49,24 @@ def all_contestants() -> list[Contestant]:
     return [*_urlset(), *_peers(), *_limits()]
 
 
-def _urlset() -> list[Contestant]:
+def against(chosen: list[Contestant], command: str) -> list[Contestant]:
+    """Those of urlset among the chosen, each with its counterpart of another urlset behind it."""
+    others = {who.key: who for who in _urlset(command)}
+    own = [who for who in chosen if who.key in others]
+    pairs = ((who, _other(others[who.key])) for who in own)
+    return [who for pair in pairs for who in pair]
+
+
+def _other(who: Contestant) -> Contestant:
+    return replace(who, key=who.key + OTHER, label=f"{who.label} (other)", group="other")
+
+
+def _urlset(command: str | None = None) -> list[Contestant]:
     def build(*options: str) -> Command:
-        return lambda source, out: common.build(source, out, *options)
+        return lambda source, out: common.build(source, out, *options, command=command)
 
     def version() -> str:
-        return common.tool_version(common.urlset(), "--version")
+        return common.tool_version(command or common.urlset(), "--version")
 
     made = []
     for takes, name in (("csv", "CSV"), ("parquet", "Parquet")):

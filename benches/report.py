@@ -14,6 +14,7 @@ import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import chart
@@ -58,6 +59,33 @@ def throughput_table(run: Told) -> str:
     for result in run["results"]:
         if result["failed"]:
             lines.append(f"| {result['label']} | | not measured: {result['failed']} | | | | | |")
+    return "\n".join(lines)
+
+
+def paired_table(run: Told, suffix: str) -> str:
+    """What urlset takes beside another urlset, whose keys end in the suffix; 1.03 is 3 % more."""
+    lines = [
+        "| what | CPU s, least | of the other | ratio | ratio of CPU, median | of time, median "
+        "| peak MiB | of the other |",
+        "|---|--:|--:|--:|--:|--:|--:|--:|",
+    ]
+    results = {result["key"]: result for result in run["results"]}
+    for key, own in results.items():
+        other = results.get(key + suffix)
+        if other is None:
+            continue
+        failed = own["failed"] or other["failed"]
+        if failed:
+            lines.append(f"| {own['label']} | not measured: {failed} | | | | | | |")
+            continue
+        least, least_other = (min(one["cpu"] for one in who["runs"]) for who in (own, other))
+        rounds = list(zip(own["runs"], other["runs"], strict=True))
+        cpu, wall = (median(one[of] / two[of] for one, two in rounds) for of in ("cpu", "wall"))
+        cells = [
+            own["label"], f"{least:.3f}", f"{least_other:.3f}", f"{least / least_other:.3f}",
+            f"{cpu:.3f}", f"{wall:.3f}", *(f"{who['peak_rss'] / MIB:.0f}" for who in (own, other)),
+        ]  # fmt: skip
+        lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
 

@@ -50,19 +50,7 @@ class ConfigError(Error):
     """
 
     exit_status = 2
-
-    def __init__(
-        self,
-        message: str,
-        *,
-        code: str,
-        input: str | None = None,
-        row: int | None = None,
-        column: str | None = None,
-        columns: tuple[str, ...] | None = None,
-    ) -> None:
-        super().__init__(message, code=code, input=input, row=row, column=column)
-        self.columns = columns
+    columns: tuple[str, ...] | None = None
 
 
 class InputError(Error):

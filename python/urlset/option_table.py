@@ -47,16 +47,16 @@ class Option:
     default: Any
     section: str
     help: str
-    metavar: str | None
-    choices: Sequence[str] | None
-    limits: tuple[int, int | None] | None
-    per_set: bool
-    core: bool
-    pairs: bool
-    keyword: str | None
-    flag: str | None
-    kind: str | None
-    show_default: bool | str
+    metavar: str | None = None
+    choices: Sequence[str] | None = None
+    limits: tuple[int, int | None] | None = None
+    per_set: bool = False
+    core: bool = True
+    pairs: bool = False
+    keyword: str | None = None
+    flag: str | None = None
+    kind: str | None = None
+    show_default: bool | str = False
 
     @property
     def key(self) -> str:
@@ -69,25 +69,9 @@ class Option:
         return self.type.startswith("tuple")
 
 
-def option(
-    default: Any,
-    section: str,
-    help: str,
-    *,
-    metavar: str | None = None,
-    choices: Sequence[str] | None = None,
-    limits: tuple[int, int | None] | None = None,
-    per_set: bool = False,
-    core: bool = True,
-    pairs: bool = False,
-    keyword: str | None = None,
-    flag: str | None = None,
-    kind: str | None = None,
-    show_default: bool | str = False,
-) -> Any:
+def option(default: Any, section: str, help: str, **about: Any) -> Any:
     """A field of an option table; the arguments are the attributes of :class:`Option`."""
-    about = {key: value for key, value in locals().items() if key != "default"}
-    return field(default=default, metadata=about)
+    return field(default=default, metadata={"section": section, "help": help, **about})
 
 
 _TABLES: dict[type[Any], tuple[Option, ...]] = {}

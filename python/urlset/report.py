@@ -189,29 +189,14 @@ def engine_warnings(options: Options, report: Report) -> list[Warning]:
     if {"priority", "changefreq"} & report.mapping.keys() and (
         options.for_ is None or options.preset.ignores_priority
     ):
-        found.append(
-            Warning(
-                "priority.ignored",
-                report.urls,
-                "with priority or changefreq, perhaps, which Google and Bing ignore",
-            )
-        )
-    if options.for_ == "google" and len(report.indexes) > MAX_GOOGLE_INDEXES:
-        found.append(
-            Warning(
-                "google.indexes",
-                len(report.indexes),
-                f"indexes, more than the {MAX_GOOGLE_INDEXES} that Google accepts for a site",
-            )
-        )
-    if options.for_ == "bing":
-        bare = sum(len(shard.lastmod or "") < len("2026-11-20T") for shard in report.shards)
-        if bare:
-            found.append(
-                Warning(
-                    "bing.lastmod",
-                    bare,
-                    "without a newest lastmod that has a time: Bing expects date and time",
-                )
-            )
+        message = "with priority or changefreq, perhaps, which Google and Bing ignore"
+        found.append(Warning("priority.ignored", report.urls, message))
+    indexes = len(report.indexes)
+    if options.for_ == "google" and indexes > MAX_GOOGLE_INDEXES:
+        message = f"indexes, more than the {MAX_GOOGLE_INDEXES} that Google accepts for a site"
+        found.append(Warning("google.indexes", indexes, message))
+    bare = sum(len(shard.lastmod or "") < len("2026-11-20T") for shard in report.shards)
+    if options.for_ == "bing" and bare:
+        message = "without a newest lastmod that has a time: Bing expects date and time"
+        found.append(Warning("bing.lastmod", bare, message))
     return found

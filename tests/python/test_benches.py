@@ -232,6 +232,34 @@ def test_the_runner_with_the_standard_library_peer(tmp_path: Path) -> None:
     assert "| Python standard library, gzip 1 | 5 k |" in done.stdout
 
 
+def test_the_runner_with_two_of_urlset(tmp_path: Path) -> None:
+    own = Path(sys.executable).parent / "urlset"
+    if not own.exists():
+        pytest.skip("the command urlset is not installed beside this Python")
+    busy = tmp_path / "busy"
+    busy.write_text(f"""#!{sys.executable}
+import sys, time
+from urlset.cli import main
+end = time.process_time() + ("--out" in sys.argv) * 3
+while time.process_time() < end: pass
+main()
+""")
+    busy.chmod(0o755)
+    told = tmp_path / "run.json"
+    script = [sys.executable, str(BENCHES / "run.py"), "--rows", "1k", "--repeat", "1"]
+    options = ["--only", "stdlib-gz,urlset-csv-gz", "--against", str(busy), "--json", str(told)]
+    done = subprocess.run([*script, *options], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    keys = [result["key"] for result in json.loads(told.read_text())["results"]]
+    assert keys == ["urlset-csv-gz", "urlset-csv-gz-other"]
+    (line,) = (
+        line for line in done.stdout.splitlines() if line.startswith("| urlset, CSV to gzip")
+    )
+    least, other, ratio = (float(cell) for cell in line.split("|")[2:5])
+    assert other > 3 > least
+    assert ratio == pytest.approx(least / other, abs=0.01)
+
+
 def test_extensions_counts_what_was_written(tmp_path: Path) -> None:
     if not (Path(sys.executable).parent / "urlset").exists():
         pytest.skip("the command urlset is not installed beside this Python")

@@ -81,10 +81,8 @@ class Bing:
         if answer.status == 200 and code == 0:
             return None
         if code in _THROTTLED:
-            asked = retry_after(answer.headers)
-            return Retry(
-                f"too many requests ({CODES[code]})", THROTTLED if asked is None else asked
-            )
+            wait = retry_after(answer.headers, THROTTLED)
+            return Retry(f"too many requests ({CODES[code]})", wait)
         why = f"{_EXPLAINED.get(code, 'refused')} ({CODES[code]})" if code else "refused"
         names = {_INVALID_KEY: "key_refused", _NOT_AUTHORIZED: "property"}
         raise self._client.refusal(answer, why, names.get(code, "refused"))
@@ -101,7 +99,7 @@ def prepare(session: Session) -> Callable[[], None]:
     key = find_key(
         session.keyring,
         engine="bing",
-        variables=[VARIABLE],
+        variable=VARIABLE,
         file=session.key_file("bing"),
         form=r"[A-Za-z0-9._~-]{8,512}",
         form_in_words="8 to 512 letters, digits or any of - . _ ~",
@@ -109,7 +107,7 @@ def prepare(session: Session) -> Callable[[], None]:
     )
     client = session.open(session.client("bing", base))
     bing = Bing(client, base, key, site)
-    urls: Callable[[], None] | None = None
+    spool = journal = None
     if options.changes or options.urls:
         spool = open_spool(
             session, "bing",
@@ -119,18 +117,13 @@ def prepare(session: Session) -> Callable[[], None]:
             AnnounceJournal(target.state, "bing", base, spool.digest, read_only=session.dry_run)
         )
 
-        def urls() -> None:
-            _submit_urls(session, bing, spool, journal, host)
-
-    def submit(index: str) -> str:
+    def submit(index: str) -> None:
         bing.call(bing.submit_feed(index))
-        return ""
 
     def send() -> None:
-        if not session.submit_each("bing", indexes, bing.submit_feed, submit):
-            return
-        if urls is not None:
-            urls()
+        submitted = session.submit_each("bing", indexes, bing.submit_feed, submit)
+        if submitted and spool is not None and journal is not None:
+            _submit_urls(session, bing, spool, journal, host)
 
     return send
 

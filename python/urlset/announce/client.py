@@ -240,11 +240,12 @@ class EngineClient:
             )
         if not is_transient(answer.status):
             return None
-        asked = retry_after(answer.headers)
         if answer.status == 429:
-            return Retry("too many requests (HTTP 429)", THROTTLED if asked is None else asked)
+            return Retry("too many requests (HTTP 429)", retry_after(answer.headers, THROTTLED))
         text = self.excerpt(answer)
-        return Retry(f"HTTP {answer.status}{': ' + text if text else ''}", asked)
+        return Retry(
+            f"HTTP {answer.status}{': ' + text if text else ''}", retry_after(answer.headers)
+        )
 
     def _reason(self, request: Request, error: ExchangeError) -> str:
         text = self.keyring.hide(str(error))[:MAX_REASON]

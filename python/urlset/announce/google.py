@@ -275,13 +275,11 @@ def _from_environment() -> Path:
 def _submit(
     session: Session, console: SearchConsole, account: Account, indexes: tuple[str, ...]
 ) -> None:
-    def submit(index: str) -> str:
-        console.submit(index)
-        return ""
-
     if not session.dry_run:
         console.token = account.token(SCOPE_WRITE)
-    session.submit_each("google", indexes, lambda index: console.request("PUT", index), submit)
+    session.submit_each(
+        "google", indexes, lambda index: console.request("PUT", index), console.submit
+    )
 
 
 def _status(

@@ -82,11 +82,8 @@ def judge(client: EngineClient, answer: Answer) -> Retry | None:
         return None
     if answer.status == 403:
         if b"SiteVerificationNotCompleted" in answer.body:
-            asked = retry_after(answer.headers)
-            return Retry(
-                "the key is new and still being checked (HTTP 403)",
-                NEW_KEY_WAIT if asked is None else asked,
-            )
+            wait = retry_after(answer.headers, NEW_KEY_WAIT)
+            return Retry("the key is new and still being checked (HTTP 403)", wait)
         raise client.refusal(
             answer,
             "the key was refused: the site has no file for it, or the file contains another key",
@@ -337,7 +334,7 @@ def _find(session: Session, file: Path | None) -> str:
     return find_key(
         session.keyring,
         engine="indexnow",
-        variables=[VARIABLE],
+        variable=VARIABLE,
         file=file,
         form=r"[A-Za-z0-9-]{8,128}",
         form_in_words="8 to 128 letters, digits or hyphens",

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import AnnounceError, ConfigError, InputError, PublishError
-from ..outfile import random_id, sync_folder
+from ..outfile import replacing
 from ..transport.retry import MAX_REDIRECTS, is_redirect, redirected
 from ..wording import count
 from .address import check_page, split
@@ -99,7 +98,13 @@ def write(session: Session, path: Path) -> EngineOutcome:
         session.show(f"write {path}: {made}\n\n{new.decode('utf-8', 'replace')}")
         return EngineOutcome("robots", str(path), "planned", len(indexes), detail=made)
     if new != old:
-        _replace(real, new, fresh=old is None)
+        try:
+            with replacing(real, keep_owner=True) as file:
+                file.write(new)
+        except OSError as error:
+            raise PublishError(
+                f"{real}: cannot be written: {error.strerror}", code="robots.unwritable"
+            ) from None
     return EngineOutcome("robots", str(path), "accepted", len(indexes), len(indexes), detail=made)
 
 
@@ -172,33 +177,6 @@ def _read(path: Path) -> bytes:
     if len(text) > MAX_BYTES:
         raise InputError(f"{path}: larger than {MAX_BYTES:,} bytes", code="robots.too_large")
     return text
-
-
-def _replace(path: Path, text: bytes, *, fresh: bool) -> None:
-    """Writes a temporary file, syncs and renames it: the file is always the old or the new one."""
-    temporary = path.with_name(f".robots-{random_id()}")
-    # the kernel applies the umask; reading it would change it for all threads
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    try:
-        handle = os.open(temporary, flags, 0o666 if fresh else 0o600)
-        with os.fdopen(handle, "wb") as file:
-            if not fresh:
-                before = path.stat()
-                with contextlib.suppress(PermissionError):  # only root may change the owner
-                    os.fchown(handle, before.st_uid, before.st_gid)
-                os.fchmod(handle, before.st_mode & 0o7777)
-            file.write(text)
-            file.flush()
-            os.fsync(handle)
-        temporary.replace(path)
-        sync_folder(path.parent)
-    except OSError as error:
-        raise PublishError(
-            f"{path}: cannot be written: {error.strerror}", code="robots.unwritable"
-        ) from None
-    finally:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
 
 
 def prepare(session: Session) -> Callable[[], None]:

@@ -103,14 +103,14 @@ class Session:
         engine: str,
         indexes: Sequence[str],
         request: Callable[[str], Request],
-        submit: Callable[[str], str],
+        submit: Callable[[str], str | None],
     ) -> bool:
         """Submits and reports each index; in a dry run shows its request instead.
 
         After a refusal of one index the others are tried; any other error applies to all of them.
 
         Args:
-            submit: sends the request; returns the detail of the success.
+            submit: sends the request; may return a detail of the success.
 
         Returns:
             Whether to go on with this engine.
@@ -121,7 +121,7 @@ class Session:
                 self.add(EngineOutcome(engine, index, "planned"))
                 continue
             try:
-                detail = submit(index)
+                detail = submit(index) or ""
             except AnnounceError as error:
                 single = error.code in (f"{engine}.refused", f"{engine}.answer")
                 for one in [index] if single else indexes[position:]:

@@ -37,12 +37,12 @@ class Rules:
     Attributes:
         hosts: hosts that URLs may have besides the host of their file; empty: all, ``None``: none.
         added: URLs that the first index lists although the folder has no such files.
-        kept_duplicates: the set was built with ``--duplicates keep``.
+        keeps_duplicates: the set was built with ``--duplicates keep``.
     """
 
     hosts: list[str] | None = None
     added: list[str] = field(default_factory=list)
-    kept_duplicates: bool = False
+    keeps_duplicates: bool = False
 
     @classmethod
     def of(cls, manifest: Manifest) -> Rules:

@@ -129,7 +129,10 @@ def verify_found(found: Found, checks: VerifyOptions | None = None) -> VerifyRep
     checks = checks or VerifyOptions()
     report = VerifyReport()
     severities = _severities()
-    files = _core.verify_files(found.items, found.rules, checks)
+    files = _core.verify_files(
+        found.items, found.rules, checks.threads, checks.memory, checks.duplicates,
+        checks.reciprocity, checks.most,
+    )  # fmt: skip
     for item, read in zip(found.items, files, strict=True):
         size = read.size if read.gzip else None
         report.files.append(File(item.name, read.kind, read.urls, read.bytes, size))

@@ -44,8 +44,8 @@ def backoff(attempt: int, first: float, cap: float) -> float:
     return min(cap, first * 2.0 ** min(attempt, 60)) * jitter
 
 
-def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds that ``Retry-After`` asks for (RFC 9110, 10.2.3), ``None`` without a legal one.
+def retry_after(headers: Mapping[str, str], default: float | None = None) -> float | None:
+    """Seconds that ``Retry-After`` asks for (RFC 9110, 10.2.3); ``default`` without a legal one.
 
     A date is measured against the ``Date`` of the same answer, so that a wrong clock of this
     machine neither shortens nor extends the wait.
@@ -55,7 +55,7 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
         return float(text[:MAX_DIGITS])
     moment = http_date(text)
     if moment is None:
-        return None
+        return default
     now = http_date(headers.get("date")) or datetime.now(UTC)
     return max(0.0, (moment - now).total_seconds())
 

@@ -2,8 +2,8 @@
 //! in order, so that the file does not depend on the number of threads.
 
 use std::io::{self, Write};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
@@ -20,7 +20,7 @@ use parquet::schema::types::ColumnPath;
 use crate::error::Error;
 use crate::inspect::read::{BatchStream, internal};
 use crate::inspect::workers::POLL_INTERVAL;
-use crate::thread::{guard, inject, start};
+use crate::thread::{FirstError, guard, inject, start, start_several};
 
 /// Rows and bytes of a row group: small ones make slow files.
 const ROWS: usize = 1 << 17;
@@ -78,9 +78,8 @@ pub fn write<W: Write + Send>(
     let (queue, results) = bounded::<Pending>(threads.max(1));
     // not joined after a stop: the next batch can take long
     let factory = Arc::new(factory);
-    let first_error = Arc::new(Mutex::new(None));
-    let mut encoders = Vec::new();
-    for thread in 0..threads.max(1) {
+    let first_error = Arc::new(FirstError::default());
+    let encoders = start_several(threads, || {
         let (factory, schema) = (factory.clone(), schema.clone());
         // `alive` keeps the queue open until the error is recorded
         let (work, alive, errors) = (work.clone(), work.clone(), first_error.clone());
@@ -92,15 +91,12 @@ pub fn write<W: Write + Send>(
             }
         };
         let failed = move |error: Error| {
-            errors.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+            errors.report(error);
             drop(alive);
         };
-        match start("encode", run, failed) {
-            Ok(encoder) => encoders.push(encoder),
-            Err(error) if thread == 0 => return Err(Failure::Rows(error)),
-            Err(_) => break, // the threads that started do all the work
-        }
-    }
+        start("encode", run, failed)
+    })
+    .map_err(Failure::Rows)?;
     drop(work);
     let errors = queue.clone();
     start(
@@ -109,14 +105,12 @@ pub fn write<W: Write + Send>(
         move |error| drop(errors.send(Err(error))), // the receiver may be gone
     )
     .map_err(Failure::Rows)?;
-    let first_error = || first_error.lock().unwrap_or_else(PoisonError::into_inner).take();
     let mut total = 0;
     while let Some(next) = poll_receive(&results, poll)? {
         let (rows, encoded) = next.map_err(Failure::Rows)?;
-        let lost = || {
-            first_error().unwrap_or_else(|| internal("a thread died; this is a defect of urlset"))
-        };
-        let columns = poll_receive(&encoded, poll)?.ok_or_else(|| Failure::Rows(lost()))??;
+        let died = || internal("a thread died; this is a defect of urlset");
+        let columns = poll_receive(&encoded, poll)?
+            .ok_or_else(|| Failure::Rows(first_error.take().unwrap_or_else(died)))??;
         let mut group = writer.next_row_group()?;
         for column in columns {
             column.append_to_row_group(&mut group)?;
@@ -126,7 +120,7 @@ pub fn write<W: Write + Send>(
     }
     // everything is encoded: the threads end at once, unless they failed
     encoders.into_iter().for_each(|encoder| drop(encoder.join()));
-    if let Some(error) = first_error() {
+    if let Some(error) = first_error.take() {
         return Err(Failure::Rows(error));
     }
     writer.close()?;

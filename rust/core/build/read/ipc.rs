@@ -184,7 +184,7 @@ fn directory(
     let unreadable = |e: io::Error| {
         let missing = e.kind() == io::ErrorKind::NotFound;
         let code = if missing { ErrorCode::InputMissing } else { ErrorCode::InputUnreadable };
-        Error::new(code, plain(&e)).caused_by(e)
+        code.error(plain(&e)).caused_by(e)
     };
     let file = match open_file {
         // bytes were read from it already: it is a stream
@@ -247,10 +247,7 @@ fn stream(
     let (bytes, _) = decode::bytes(path, open_file, consumed.clone())?;
     let mut messages = Messages::Streamed(bytes);
     let Some(Message { metadata, .. }) = messages.next(|_| None)? else {
-        return Err(Error::new(
-            ErrorCode::InputEmpty,
-            "is empty; an Arrow stream has at least a schema",
-        ));
+        return Err(ErrorCode::InputEmpty.error("is empty; an Arrow stream has at least a schema"));
     };
     let message = arrow_ipc::root_as_message(&metadata).map_err(|e| damaged(&e))?;
     let schema = message.header_as_schema();

@@ -154,10 +154,10 @@ fn streamed(from: &mut Box<dyn Read + Send>) -> Result<Option<Message>> {
     } else if prefix == MAGIC[..4] {
         let message = "is an Arrow file, whose directory is at its end: it is read from regular, \
                        uncompressed files only; write the stream format for a pipe";
-        return Err(Error::new(ErrorCode::InputFormat, message));
+        return Err(ErrorCode::InputFormat.error(message));
     } else if prefix == *b"FEA1" {
         let message = "is Feather version 1; convert it to Feather version 2 or Parquet";
-        return Err(Error::new(ErrorCode::InputFormat, message));
+        return Err(ErrorCode::InputFormat.error(message));
     }
     let length = i32::from_le_bytes(prefix);
     if length == 0 {
@@ -210,5 +210,5 @@ pub(crate) fn damaged(error: &dyn std::fmt::Display) -> Error {
     let text = ["Ipc error: ", "Parser error: ", "Invalid argument error: ", "Schema error: "]
         .iter()
         .fold(text, |text, prefix| text.strip_prefix(prefix).unwrap_or(text));
-    Error::new(ErrorCode::InputDamaged, text)
+    ErrorCode::InputDamaged.error(text)
 }

@@ -167,8 +167,7 @@ impl Source for Parquet {
 
 impl OpenParquet {
     fn new(file: std::io::Result<File>, rows: usize) -> Result<(OpenParquet, Columns)> {
-        let system =
-            |e: std::io::Error| Error::new(ErrorCode::InputUnreadable, plain(&e)).caused_by(e);
+        let system = |e: std::io::Error| ErrorCode::InputUnreadable.error(plain(&e)).caused_by(e);
         let file = file.and_then(Positioned::new).map_err(system)?;
         let metadata = ArrowReaderMetadata::load(&file, ArrowReaderOptions::new());
         // the Arrow schema that a writer embeds is used if it fits the Parquet schema
@@ -372,5 +371,5 @@ fn damaged(error: &dyn std::fmt::Display) -> Error {
     let text = ["External: ", "Parquet argument error: ", "Parquet error: ", "Arrow: "]
         .iter()
         .fold(text, |text, prefix| text.strip_prefix(prefix).unwrap_or(text));
-    Error::new(ErrorCode::InputDamaged, format!("cannot be read as Parquet: {text}"))
+    ErrorCode::InputDamaged.error(format!("cannot be read as Parquet: {text}"))
 }

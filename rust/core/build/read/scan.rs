@@ -92,7 +92,7 @@ impl CsvFault {
             ),
         ),
     };
-        Error::new(code, message)
+        code.error(message)
     }
 }
 
