@@ -163,6 +163,11 @@ pub struct Error {
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {
+    /// The same error for another thread, without its source.
+    pub fn repeated(&self) -> Error {
+        Error { position: self.position.clone(), ..self.code.error(self.message.clone()) }
+    }
+
     /// A file that cannot be written.
     pub fn output(code: ErrorCode, path: &std::path::Path, source: io::Error) -> Error {
         let message = format!("{}: {}", path.display(), plain(&source));

@@ -32,8 +32,9 @@ pub struct FolderSink {
 /// A thread that waits for the disk in place of the workers.
 struct Syncer {
     files: Sender<Unsynced>,
-    thread: JoinHandle<Option<Result<()>>>,
-    panic: Arc<OnceLock<Error>>,
+    thread: Option<JoinHandle<Option<()>>>,
+    /// why the thread ended early
+    failure: Arc<OnceLock<Error>>,
 }
 
 struct Unsynced {
@@ -44,25 +45,37 @@ struct Unsynced {
 impl Syncer {
     fn new() -> Result<Syncer> {
         let (files, queue) = bounded::<Unsynced>(MAX_UNSYNCED);
-        let panic = Arc::new(OnceLock::new());
+        let failure = Arc::new(OnceLock::new());
+        let failed = failure.clone();
         let work = move || {
             for Unsynced { path, file } in queue {
                 inject("syncer.file");
-                file.sync_all().map_err(|e| Error::unwritable(&path, e))?;
+                if let Err(error) = file.sync_all() {
+                    let _ = failed.set(Error::unwritable(&path, error));
+                    return;
+                }
             }
-            Ok(())
         };
-        let failed = panic.clone();
-        let thread = thread::start("syncer", work, move |error| drop(failed.set(error)))?;
-        Ok(Syncer { files, thread, panic })
+        let panicked = failure.clone();
+        let thread = thread::start("syncer", work, move |error| drop(panicked.set(error)))?;
+        Ok(Syncer { files, thread: Some(thread), failure })
+    }
+
+    /// Why the thread ended early. Several workers can ask, and all get the same error.
+    fn failure(&mut self) -> Error {
+        if let Some(thread) = self.thread.take() {
+            drop(thread.join()); // a panic is recorded after the queue is closed
+        }
+        self.failure.get().map_or_else(Error::thread, Error::repeated)
     }
 
     /// Waits until all files are on the disk.
     fn finish(self) -> Result<()> {
         drop(self.files);
-        let ended = self.thread.join().ok().flatten();
-        let panic = Arc::into_inner(self.panic).and_then(OnceLock::into_inner);
-        panic.map_or_else(|| ended.unwrap_or_else(|| Err(Error::thread())), Err)
+        if let Some(thread) = self.thread {
+            drop(thread.join());
+        }
+        self.failure.get().map_or(Ok(()), |error| Err(error.repeated()))
     }
 }
 
@@ -85,10 +98,8 @@ impl FolderSink {
             return Ok(());
         }
         // the thread ends early only with an error
-        match self.syncer.lock().map_err(|_| Error::thread())?.take() {
-            Some(syncer) => syncer.finish(),
-            None => Err(Error::thread()),
-        }
+        let mut syncer = self.syncer.lock().map_err(|_| Error::thread())?;
+        Err(syncer.as_mut().map_or_else(Error::thread, Syncer::failure))
     }
 }
 
@@ -171,5 +182,29 @@ mod tests {
         let wrong = check_file(&target, &file, 10, b"23456780").unwrap_err();
         assert_eq!(wrong.code, "output.damaged");
         fs::remove_file(&target).unwrap();
+    }
+
+    /// The first error of a run is the one that is reported, so no worker may have a vague one.
+    #[test]
+    fn every_worker_gets_the_reason_of_a_failed_fsync() {
+        for _ in 0..200 {
+            let sink = FolderSink::new(std::env::temp_dir());
+            let errors: Vec<Error> = std::thread::scope(|scope| {
+                let worker = || {
+                    // fsync fails for a device
+                    let path = PathBuf::from("/dev/null");
+                    (0..100).find_map(|_| {
+                        let file = File::open(&path).unwrap();
+                        sink.sync_later(Unsynced { path: path.clone(), file }).err()
+                    })
+                };
+                let workers: Vec<_> = (0..4).map(|_| scope.spawn(worker)).collect();
+                workers.into_iter().filter_map(|worker| worker.join().unwrap()).collect()
+            });
+            assert_eq!(errors.len(), 4);
+            for error in errors {
+                assert_eq!(error.code, "output.unwritable", "{}", error.message);
+            }
+        }
     }
 }
