@@ -25,6 +25,11 @@ from .targets import Found, peek
 
 PARALLEL = 8
 
+#: errors that prevent all copies: after the retries of obstore, the next request fails as well
+OF_ALL = (
+    "fetch.disk", "store.total", "store.bucket", "store.credentials", "store.region",
+    "store.endpoint", "store.timeout", "store.unreachable", "store.busy",
+)  # fmt: skip
 #: why an object cannot be copied, by its key
 Failures = dict[str, InputError]
 
@@ -134,7 +139,7 @@ class _Copies:
             try:
                 get(job)
             except InputError as error:
-                if error.code in ("fetch.disk", "store.credentials", "store.total"):
+                if error.code in OF_ALL:
                     raise
                 key = job if isinstance(job, str) else job[0][0]
                 failed[key] = error
