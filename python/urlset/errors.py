@@ -12,6 +12,8 @@ Error                   base class; ``.code`` is stable, ``.exit_status`` is tha
 
 from __future__ import annotations
 
+from typing import Any
+
 
 class Error(Exception):
     """The base class of all errors of urlset. ``str(error)`` is the message, position included.
@@ -41,6 +43,16 @@ class Error(Exception):
         self.row = row
         self.column = column
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # pickle would call the class with the message alone; tasks send errors to other processes
+        return _restored, (type(self), str(self), self.__dict__)
+
+
+def _restored(kind: type[Error], message: str, attributes: dict[str, Any]) -> Error:
+    error = kind.__new__(kind, message)
+    error.__dict__.update(attributes)
+    return error
+
 
 class ConfigError(Error):
     """Wrong options, or a column that is missing or ambiguous.
@@ -50,19 +62,7 @@ class ConfigError(Error):
     """
 
     exit_status = 2
-
-    def __init__(
-        self,
-        message: str,
-        *,
-        code: str,
-        input: str | None = None,
-        row: int | None = None,
-        column: str | None = None,
-        columns: tuple[str, ...] | None = None,
-    ) -> None:
-        super().__init__(message, code=code, input=input, row=row, column=column)
-        self.columns = columns
+    columns: tuple[str, ...] | None = None
 
 
 class InputError(Error):
@@ -82,7 +82,7 @@ class RejectLimitError(DataError):
 
 
 class PublishError(Error):
-    """The output cannot be written, or another build holds the lock of the folder."""
+    """The output cannot be written, or another build has locked the folder."""
 
     exit_status = 3
 

@@ -274,7 +274,7 @@ pub fn build(
                 (run(&sink), sink.into_failure())
             }
         };
-        // the receiver leaves only after this
+        // the receiver waits for this message
         let _ = done_tx.send(done);
     };
     let failed = move |error: Error| drop(failure.send((Err(error.into()), None))); // likewise
@@ -358,7 +358,7 @@ pub fn preview(
 pub fn address(py: Python<'_>, url: &str) -> PyResult<String> {
     absolute(url).map_err(|fault| {
         let message = format!("{url:?}: {}", fault.message());
-        exception(py, &Error::new(urlset_core::error::ErrorCode::ConfigUrl, message))
+        exception(py, &urlset_core::error::ErrorCode::ConfigUrl.error(message))
     })
 }
 

@@ -5,7 +5,7 @@
     plan      options checked, destination opened, live manifest read       (plan.py)
     write     inputs through the core to staged shards, any number of times (write.py)
     commit    guards, manifest, indexes, publication                        (commit.py)
-    abort     what was staged is removed; what is live stays as it is
+    abort     staged files are removed; the live set does not change
 
 ``urlset.build`` is a job with one part. It locks the destination for its whole time. A job with
 several parts locks it only for ``plan`` and ``commit``.
@@ -68,7 +68,7 @@ def build(
 ) -> Report:
     """Build sitemaps and their index, and publish them to a folder.
 
-    If anything fails, what is live does not change.
+    If anything fails, the live set does not change.
 
     Args:
         source: a path (CSV, Parquet, Arrow IPC, JSON Lines, a list of URLs; a glob; a folder;
@@ -215,13 +215,14 @@ class Job:
         """Identifies the job; its parts contain it."""
         return self._plan.job or ""
 
-    def write(self, source: Source | Iterable[Any]) -> Part:
+    def write(self, source: Source | Iterable[Any], *, name: str | None = None) -> Part:
         """Write one part: its shards are staged, and nothing is live.
 
         A part that is written twice is harmless: commit one of the two.
 
         Args:
             source: as for :func:`urlset.build`; without any record batch the part is empty.
+            name: of the source, in errors and in the reject file; by default what it is.
 
         Raises:
             ConfigError: a missing or ambiguous column.
@@ -232,6 +233,8 @@ class Job:
         plan = self._plan
         sources = _sources(_unless_empty(source), plan.options.format)
         inputs = [open_inputs(sources, plan.options) if sources else []]
+        if name is not None:
+            inputs = [[replace(one, name=name) for one in inputs[0]]]
         try:
             with plan.destination.staging(plan.name, self.id) as staging:
                 return Writer(plan, staging).write(inputs)
@@ -270,10 +273,10 @@ class Job:
         return report
 
     def abort(self, parts: Iterable[Part | None] = ()) -> None:
-        """Remove what the parts have staged. What is live stays as it is.
+        """Remove the staged files of the parts. The live set does not change.
 
         Args:
-            parts: ignored, as the staging is removed as a whole; engines pass what they have.
+            parts: ignored, because the whole staging is removed; engines pass all that they have.
 
         Raises:
             PublishError: the staging cannot be removed.

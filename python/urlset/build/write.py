@@ -50,7 +50,7 @@ class Writer:
             inputs: of each set; closed as soon as they were read.
 
         Raises:
-            Error: what the core, or closing an input, raises.
+            Error: those of the core, or of closing an input.
         """
         for number, inputs_of_set in enumerate(inputs):
             self._write_set(number, inputs_of_set, on_progress)
@@ -76,7 +76,7 @@ class Writer:
         rejects = staging.scratch / f"rejects-{number}.new"
         self.rejects.append(rejects)
         settings = plan.settings[number] | {"taken": self._taken}
-        if plan.job is not None and "share" in settings["max_rejects"]:
+        if plan.job is not None:
             settings["max_rejects"] = ANY_REJECTS
         try:
             # the only call of the core that builds; the destination decides where it writes
