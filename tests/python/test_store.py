@@ -248,6 +248,7 @@ def test_plain_http_needs_consent(s3: Server, monkeypatch: pytest.MonkeyPatch) -
         open_store(store).get("x")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_fault_of_one_request_is_retried_or_explained(
     s3: Server, monkeypatch: pytest.MonkeyPatch, fault: str
@@ -272,6 +273,7 @@ def test_a_fault_of_one_request_is_retried_or_explained(
         assert proxy.requests[0].fault == fault
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("fault", ["reset-before", "timeout-before", "429", "500", "503"])
 def test_a_lasting_fault_is_one_line(
     s3: Server, monkeypatch: pytest.MonkeyPatch, fault: str
@@ -300,6 +302,7 @@ def test_reset_after_the_server_acted(s3: Server, monkeypatch: pytest.MonkeyPatc
         assert (fault in store_servers.objects(s3.client)) == exists
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_the_wait(s3: Server, number: int) -> None:
     code = (
