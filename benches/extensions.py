@@ -1,4 +1,4 @@
-"""Bytes of XML a second with images and alternates in every row, against the plain rows.
+"""Bytes of XML per second with images and alternates in every row, against the plain rows.
 
 python benches/extensions.py --rows 5M --repeat 5 --json benches/results/extensions.json
 
@@ -25,7 +25,7 @@ SHARE = 11
 
 @dataclass
 class Case:
-    """What is built, and what it took."""
+    """A build and its cost."""
 
     rows: int
     source: Path
@@ -34,7 +34,7 @@ class Case:
     costs: list[Cost] = field(default_factory=list)
 
     def told(self) -> dict[str, Any]:
-        """The summary, with bytes of XML a second."""
+        """The summary, with bytes of XML per second."""
         cost = common.summary(self.costs)
         return {**cost, "rows": self.rows, "xml": self.xml, "rate": self.xml / cost["wall"]}
 
@@ -57,7 +57,7 @@ def cases(rows: int, images: int, alternates: int) -> dict[str, Case]:
 
 
 def look(out: Path, case: Case, images: int, links: int) -> None:
-    """Whether all was written, by counting in the files; sets the bytes of XML."""
+    """Whether all rows were written, by counting in the files; sets the bytes of XML."""
     urls = seen = linked = 0
     for path in check.shards(out):
         data = check.content(path)
@@ -99,8 +99,9 @@ def main(arguments: list[str] | None = None) -> None:
     }
     mega = {name: one["rate"] / 1e6 for name, one in told.items()}
     says = (
-        f"{options.images} images and {options.alternates} alternates a row, "
-        f"{measured['extended'].rows:,} rows: {mega['extended']:,.0f} MB of XML a second to gzip, "
+        f"{options.images} images and {options.alternates} alternates per row, "
+        f"{measured['extended'].rows:,} rows: {mega['extended']:,.0f} MB of XML per second to"
+        " gzip, "
         f"{share['']:.0f} % of the {mega['plain']:,.0f} MB of {options.rows:,} plain rows; without "
         f"gzip {mega['extended-no-gzip']:,.0f} MB, {share['-no-gzip']:.0f} % of "
         f"{mega['plain-no-gzip']:,.0f} MB."

@@ -1,4 +1,4 @@
-"""What the nightly rebuild costs: nothing changed, edits, change feed, --verify-staged, --sort.
+"""The cost of the nightly rebuild: no change, edits, change feed, --verify-staged, --sort.
 
     python benches/nightly.py --rows 10M --repeat 3 --json benches/results/nightly.json
 
@@ -40,7 +40,7 @@ def backwards(changes: set[Change]) -> set[Change]:
 
 
 def check_feed(path: Path, want: set[Change]) -> None:
-    """BenchError unless the feed is just what was edited."""
+    """BenchError unless the feed contains exactly the edits."""
     with path.open(newline="", encoding="utf-8") as file:
         rows = [
             (row["change"], row["loc"], row["lastmod"], row["old_lastmod"])
@@ -91,7 +91,7 @@ class Nightly:
         return {name: common.summary(runs) for name, runs in costs.items()}
 
     def rewritten(self) -> tuple[int, int, int]:
-        """Shards in all, shards that hold an edit, shards that were written anew."""
+        """The numbers of shards, of shards that contain an edit, of rewritten shards."""
         out = common.fresh(self._folder / "out")
         former = told(self._command(self._source, out), self._facts)
         new = told(self._command(self._edited, out), self._facts)
@@ -146,11 +146,11 @@ def main(arguments: list[str] | None = None) -> None:
         f"{options.rows:,} rows in {shards:,} stable shards, a full build {full:.2f} s. The same "
         f"again: {again:.2f} s, {measured['unchanged_share']:.2f} of it, and no file written. "
         f"{min(REGION, options.rows // 4):,} rows changed in one region, {ANYWHERE} inserted and "
-        f"{ANYWHERE} deleted anywhere: {written} shards written anew, {held} hold an edit. "
-        f"`--changes` of those edits: exact, {feeds['with']['wall']:.2f} s in place of "
+        f"{ANYWHERE} deleted anywhere: {written} shards rewritten, {held} contain an edit. "
+        f"`--changes` of those edits: exact, {feeds['with']['wall']:.2f} s instead of "
         f"{feeds['without']['wall']:.2f} s, {measured['feed_percent']:+.0f} %. `--verify-staged`: "
         f"{verified:.2f} s, {measured['verify_percent']:+.0f} % of a full build. `--sort`: "
-        f"{ordered:.2f} s and {rebuilds['sorted']['peak_rss'] / 2**20:,.0f} MiB in place of "
+        f"{ordered:.2f} s and {rebuilds['sorted']['peak_rss'] / 2**20:,.0f} MiB instead of "
         f"{rebuilds['full']['peak_rss'] / 2**20:,.0f} MiB, {measured['sort_ratio']:.2f} times the "
         "time of a full build."
     )

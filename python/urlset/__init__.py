@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from .announce import AnnounceReport, announce
     from .build.job import Job, build
     from .build.part import Part
+    from .clean import clean
     from .inspect.diff import diff
     from .inspect.read import read
     from .inspect.verify import verify
@@ -42,6 +43,7 @@ __all__ = [
     "__version__",
     "announce",
     "build",
+    "clean",
     "diff",
     "read",
     "verify",
@@ -57,6 +59,7 @@ _MODULES = {
     "Report": "report",
     "announce": "announce",
     "build": "build.job",
+    "clean": "clean",
     "diff": "inspect.diff",
     "read": "inspect.read",
     "verify": "inspect.verify",

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TypedDict
+from typing import TYPE_CHECKING, TypedDict
+
+if TYPE_CHECKING:
+    from obstore.store import ObjectStore
+else:
+    ObjectStore = object  # an extra, for typing.get_type_hints
 
 
 class BuildKeywords(TypedDict, total=False):
@@ -14,8 +19,18 @@ class BuildKeywords(TypedDict, total=False):
     """The first part of the file names."""
     sitemap_url: str | None
     """The URL of the folder under which the files will be served [the root of --site]."""
-    state: str | os.PathLike[str] | None
-    """The folder for manifest and staging [OUT/.urlset]."""
+    state: str | os.PathLike[str] | ObjectStore | None
+    """The folder or prefix for manifest and staging [OUT/.urlset]."""
+    header: Sequence[str]
+    """A header of the objects in a store; begins with shards: or index: for only these
+    (repeatable).
+    """
+    cache_control: str | None
+    """Cache-Control of the objects in a store [a year for shards, five minutes for indexes]."""
+    content_encoding: str | None
+    """Content-Encoding of the shards in a store [none]."""
+    conditional: bool
+    """Publish to a store without conditional writes: only one build may run at a time."""
     loc: str | None
     """Column of the URL [loc, url, link, product_url, canonical_url]."""
     loc_template: str | None
@@ -41,7 +56,7 @@ class BuildKeywords(TypedDict, total=False):
     x_default: str | None
     """Language whose pages also serve all other languages."""
     alternate_rows: bool
-    """Write each alternate as a URL of its own."""
+    """Also write each alternate as a separate URL."""
     alternate_group: str | None
     """Column whose value the languages of one page share; their rows must be adjacent."""
     lang_column: str | None
@@ -230,3 +245,16 @@ class AnnounceKeywords(TypedDict, total=False):
     """Maximum total wait when an engine asks to retry later."""
     dry_run: bool
     """Print the exact requests with masked keys; send none."""
+
+
+class CleanKeywords(TypedDict, total=False):
+    """The keywords of :func:`urlset.clean`."""
+
+    state: str | os.PathLike[str] | ObjectStore | None
+    """The --state of the builds [DESTINATION/.urlset]."""
+    older_than: str
+    """Leave files that were written within this time, as by a build that still runs: 7d, 12h,
+    30m.
+    """
+    dry_run: bool
+    """List what would be removed, and remove nothing."""

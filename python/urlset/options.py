@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 from . import _core
 from .errors import ConfigError
 from .option_table import check_values, option, options_of
-from .outfile import must_be_local
+from .outfile import is_store, must_be_local
 
 LIMITS = _core.limits()
 #: the columns that the core finds by name, by field
@@ -89,8 +89,10 @@ class Options:
 
     site: str = option("", "Where", "The site that all URLs belong to.", metavar="URL")
     out: str | os.PathLike[str] = option(
-        "", "Where", "The folder to publish to.", metavar="DIR", core=False
-    )
+        "", "Where", "The folder to publish to, or a prefix in an object store: s3://, gs:// or"
+        " az://BUCKET/PREFIX.", metavar="DIR|URL", core=False,
+        keyword="str | os.PathLike[str] | ObjectStore",
+    )  # fmt: skip
     name: str = option(
         "sitemap", "Where", "The first part of the file names.", metavar="NAME", per_set=True
     )
@@ -99,8 +101,24 @@ class Options:
         " --site].", metavar="URL",
     )  # fmt: skip
     state: str | os.PathLike[str] | None = option(
-        None, "Where", "The folder for manifest and staging [OUT/.urlset].", metavar="DIR",
+        None, "Where", "The folder or prefix for manifest and staging [OUT/.urlset].",
+        metavar="DIR|URL", core=False, keyword="str | os.PathLike[str] | ObjectStore | None",
+    )  # fmt: skip
+    header: tuple[str, ...] = option(
+        (), "Where", "A header of the objects in a store; begins with shards: or index: for only"
+        " these (repeatable).", metavar="NAME=VALUE", core=False,
+    )  # fmt: skip
+    cache_control: str | None = option(
+        None, "Where", "Cache-Control of the objects in a store [a year for shards, five minutes"
+        " for indexes].", metavar="VALUE", core=False,
+    )  # fmt: skip
+    content_encoding: str | None = option(
+        None, "Where", "Content-Encoding of the shards in a store [none].", metavar="VALUE",
         core=False,
+    )  # fmt: skip
+    conditional: bool = option(
+        True, "Where", "Publish to a store without conditional writes: only one build may run at a"
+        " time.", flag="--no-conditional", core=False,
     )  # fmt: skip
 
     loc: str | None = option(
@@ -258,12 +276,13 @@ class Options:
             raise ConfigError(
                 "no site is given (--site https://www.shop.example)", code="config.site"
             )
-        if not str(self.out):
+        if isinstance(self.out, str) and not self.out:
             raise ConfigError("no output folder is given (--out DIR)", code="config.out")
         for name in ("out", "state", "rejects", "changes"):
             target = getattr(self, name)
-            if target is not None:
+            if target is not None and not is_store(target):
                 must_be_local(name, target)
+        self._check_headers()
         check_values(self)
         check_name(self.name)
         self._check_changes()
@@ -273,6 +292,16 @@ class Options:
         self._check_text()
         self._check_addresses()
         return self
+
+    def _check_headers(self) -> None:
+        if is_store(self.out):
+            return
+        for name in ("header", "cache_control", "content_encoding"):
+            if getattr(self, name):
+                raise ConfigError(
+                    f"{name}: the server of a folder sets the headers; this is for object stores",
+                    code="config.header",
+                )
 
     def _check_changes(self) -> None:
         if self.changes is None:
@@ -388,7 +417,7 @@ class Options:
         return any(getattr(self, name) != "keep" for name in ages)
 
     def core_json(self) -> dict[str, Any]:
-        """The configuration of the core: its options by their names, and what follows from them."""
+        """The configuration of the core: its options by their names, and derived values."""
         values: dict[str, Any] = {}
         for one in options_of(type(self)):
             if one.core:

@@ -1,4 +1,4 @@
-"""Files that the user names for a report, a feed or rows: complete or absent, checked early."""
+"""Output files for a report, a feed or rows: checked early, written completely or not at all."""
 
 from __future__ import annotations
 
@@ -10,14 +10,28 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
-from uuid import uuid4
 
 from .errors import ConfigError
 
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 #: a URI that was converted to a ``Path`` has one slash
 _URI_AS_PATH = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
+#: the schemes of object stores, and the provider of each
+STORE_SCHEMES = {"s3": "s3", "s3a": "s3", "gs": "gs", "gcs": "gs", "az": "az"}
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+def is_store(target: object) -> bool:
+    """Whether ``target`` is the address of an object store, or a store object of obstore."""
+    if isinstance(target, str):
+        scheme, sign, _ = target.partition("://")
+        return bool(sign) and scheme.lower() in STORE_SCHEMES
+    return type(target).__module__.partition(".")[0] == "obstore"
+
+
+def random_id() -> str:
+    """32 hexadecimal digits that no other call returns; the module uuid takes 4 ms at start-up."""
+    return os.urandom(16).hex()
 
 
 def must_be_local(name: str, target: str | os.PathLike[str]) -> None:
@@ -68,7 +82,7 @@ def check_writable(
     if not folder.is_dir():
         raise _error(errno.ENOTDIR, folder)
     # the only test that is correct on every filesystem
-    probe = folder / f".urlset-{uuid4().hex}"
+    probe = folder / f".urlset-{random_id()}"
     try:
         os.close(os.open(probe, _NEW, 0o600))
     except OSError as error:
@@ -81,11 +95,14 @@ def _is_read_only(target: Path) -> bool:
 
 
 @contextmanager
-def replacing(target: Path) -> Iterator[BinaryIO]:
+def replacing(target: Path, *, keep_owner: bool = False) -> Iterator[BinaryIO]:
     """A new file that replaces ``target`` if the block succeeds; otherwise nothing changes.
 
     It is written beside ``target`` and fsynced. For a link, the file behind it is replaced. A
     device or a pipe is written in place, and so is the file of a redirected standard stream.
+
+    Args:
+        keep_owner: the new file gets the owner, if that is allowed, and the mode of the old one.
 
     Raises:
         OSError: it cannot be written.
@@ -100,10 +117,16 @@ def replacing(target: Path) -> Iterator[BinaryIO]:
         if not target.exists():
             raise OSError(errno.ENOENT, "is a symbolic link to nothing; remove it", str(target))
         target = target.resolve()
-    staged = target.with_name(f".urlset-{uuid4().hex}")
+    staged = target.with_name(f".urlset-{random_id()}")
     try:
         # the kernel applies the umask; reading the umask would change it for all threads
-        with os.fdopen(os.open(staged, _NEW, 0o666), "wb") as file:
+        before = target.stat() if keep_owner and target.exists() else None
+        mode = 0o666 if before is None else 0o600
+        with os.fdopen(os.open(staged, _NEW, mode), "wb") as file:
+            if before is not None:
+                with suppress(PermissionError):  # only root may change the owner
+                    os.fchown(file.fileno(), before.st_uid, before.st_gid)
+                os.fchmod(file.fileno(), stat.S_IMODE(before.st_mode))
             yield file
             file.flush()
             os.fsync(file.fileno())

@@ -1,4 +1,4 @@
-"""A stream of Arrow batches on its way out: to any library, or to a file."""
+"""The rows of ``read`` and ``diff`` as a stream of Arrow batches: to any library, or to a file."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Self
 
 from . import _core
 from .errors import ConfigError, PublishError
-from .outfile import must_be_local, replacing
+from .outfile import is_store, must_be_local
+from .transport.target import replacing, target_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -128,7 +129,8 @@ def write(rows: Rows, path: str, format: str | None = None) -> int:
         InputError: a sitemap cannot be read.
         PublishError: the output cannot be written.
     """
-    must_be_local("output", path)
+    if not is_store(path):
+        must_be_local("output", path)
     kind = format_of(path, format)
     if path == "-":
         try:
@@ -141,7 +143,7 @@ def write(rows: Rows, path: str, format: str | None = None) -> int:
             raise PublishError(f"stdout: {why}", code="output.unwritable") from error
         return count
     try:
-        with replacing(Path(path)) as file:
+        with replacing(target_of(path)) as file:
             return _write(rows, file, kind)
     except OSError as error:
         why = error.strerror or str(error)
@@ -157,7 +159,7 @@ def _write(rows: Rows, file: BinaryIO, kind: str) -> int:
     if kind == "parquet":
         return rows.write_parquet(file)
     if kind not in writers:
-        raise ConfigError(f"{kind!r} is no format", code="output.format")
+        raise ConfigError(f"{kind!r} is not a format", code="output.format")
     schema = flat(rows.schema) if kind == "csv" else rows.schema
     count = 0
     with writers[kind](file, schema) as writer:

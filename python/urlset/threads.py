@@ -1,11 +1,10 @@
-"""Python threads: a system that starts no more of them is reported as an error of urlset."""
+"""Python threads: if the system cannot start one, that is an error of urlset."""
 
 from __future__ import annotations
 
 import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from queue import Empty, SimpleQueue
 from typing import TypeVar
@@ -57,22 +56,6 @@ def start(thread: threading.Thread) -> None:
     """
     with refusal():
         thread.start()
-
-
-class Pool(ThreadPoolExecutor):
-    """A pool that works with fewer threads if the system starts no more of them.
-
-    Raises:
-        PublishError: on the first task, if the system starts none at all.
-    """
-
-    def _adjust_thread_count(self) -> None:
-        try:
-            with refusal():
-                super()._adjust_thread_count()
-        except PublishError:
-            if not self._threads:
-                raise
 
 
 def completed(
@@ -131,6 +114,6 @@ def completed(
             if error is not None:
                 raise error
             missing -= 1
-            yield number, result  # type: ignore[misc]  # set where there is no error
+            yield number, result  # type: ignore[misc]  # set without an error
     finally:
         stopped.set()

@@ -7,9 +7,9 @@ use std::ops::RangeInclusive;
 
 use serde::Deserialize;
 
-use crate::error::{Error, ErrorCode, Result};
+use crate::error::{ErrorCode, Result};
 use crate::sitemap::extension;
-use crate::sitemap::extension::descriptor::{Extension, Mapping as Mapped, OptionSpec};
+use crate::sitemap::extension::descriptor::{Extension, ExtensionMapping, OptionSpec};
 
 /// Maximum number of URLs in one sitemap file (docs/protocol.md).
 pub const MAX_URLS: u32 = 50_000;
@@ -54,10 +54,12 @@ pub struct Config {
     pub split_by: Option<String>,
     /// Maximum number of values of `split_by`.
     pub max_groups: usize,
-    /// Stems of file names that other sets of the same job use; a stem of this set must differ.
+    /// Stems of file names of other sets of the same job; the stem of this set must differ.
     pub taken: Vec<String>,
     /// Where shards end.
     pub layout: Layout,
+    /// Names of shards contain a digest of their bytes and of this text, in every layout.
+    pub name_salt: Option<String>,
     /// Sort the rows by loc.
     pub sort: bool,
     /// Bytes that are sorted in memory at once; the rest is spilled to disk. For tests: the output
@@ -113,6 +115,7 @@ impl Default for Config {
             split_by: None,
             max_groups: 10_000,
             layout: Layout::default(),
+            name_salt: None,
             sort: false,
             sort_bytes: 64 << 20,
             output: Output::default(),
@@ -151,7 +154,7 @@ pub struct Mapping {
     pub priority: Option<String>,
     /// Columns of images.
     pub image: Vec<String>,
-    /// What stands between the images of a cell; without it a cell is one image, or a JSON list.
+    /// The separator of the images of a cell; without it a cell is one image, or a JSON list.
     pub image_separator: Option<String>,
     /// Languages and the columns of their addresses; without a language a column of maps or of
     /// lists of structs.
@@ -162,9 +165,9 @@ pub struct Mapping {
     pub lang_column: Option<String>,
     /// The language of loc.
     pub lang: Option<String>,
-    /// The language whose pages are for all others too.
+    /// The language whose pages also serve all other languages.
     pub x_default: Option<String>,
-    /// Each alternate becomes a `<url>` of its own.
+    /// Each alternate also becomes a separate `<url>`.
     pub alternate_rows: bool,
     /// The options of the extensions that are mapped field by field, by their names. Other keys are
     /// here too, and [`Config::from_json`] refuses them: `deny_unknown_fields` does not work with
@@ -189,7 +192,7 @@ impl Mapping {
         let is_option = |name: &str| {
             let mut mapped = extension::ALL
                 .iter()
-                .filter(|extension| matches!(extension.mapping, Mapped::Fields(_)));
+                .filter(|extension| matches!(extension.mapping, ExtensionMapping::Fields(_)));
             mapped.any(|extension| extension.options.iter().any(|option| option.name == name))
         };
         let unknown = |(name, value): &(&String, &ExtensionOption)| {
@@ -351,7 +354,7 @@ impl Config {
     /// Parses and checks a configuration.
     pub fn from_json(json: &str) -> Result<Config> {
         let invalid =
-            |what: String| Error::new(ErrorCode::ConfigInvalid, format!("configuration: {what}"));
+            |what: String| ErrorCode::ConfigInvalid.error(format!("configuration: {what}"));
         let mut config: Config = serde_json::from_str(json).map_err(|e| invalid(e.to_string()))?;
         if let Some(key) = config.mapping.unknown_option() {
             return Err(invalid(format!("unknown option {key:?}")));
@@ -372,7 +375,7 @@ impl Config {
             self.max_groups as u64,
             self.threads.unwrap_or(1) as u64,
         ];
-        let limit = |message| Err(Error::new(ErrorCode::ConfigLimit, message));
+        let limit = |message| Err(ErrorCode::ConfigLimit.error(message));
         for ((name, range), value) in LIMITS.iter().zip(values) {
             if !range.contains(&value) {
                 return limit(format!(
@@ -387,19 +390,13 @@ impl Config {
         {
             return limit("max_rejects: a share is from 0% to 100%".into());
         }
-        match self.delimiter.as_deref().map(|text| text.chars().count()) {
-            Some(n) if n != 1 && self.delimiter_byte().is_none() => Err(Error::new(
-                ErrorCode::ConfigDelimiter,
-                format!(
-                    "delimiter: {:?} is not one character",
-                    self.delimiter.as_deref().unwrap_or("")
-                ),
-            )),
-            Some(_) if self.delimiter_byte().is_none() => limit(format!(
-                "delimiter: {:?} is not an ASCII character that can delimit",
-                self.delimiter.as_deref().unwrap_or("")
-            )),
-            _ => Ok(()),
+        match self.delimiter.as_deref().filter(|_| self.delimiter_byte().is_none()) {
+            None => Ok(()),
+            Some(text) if text.chars().count() == 1 => {
+                limit(format!("delimiter: {text:?} is not an ASCII character that can delimit"))
+            }
+            Some(text) => Err(ErrorCode::ConfigDelimiter
+                .error(format!("delimiter: {text:?} is not one character"))),
         }
     }
 

@@ -17,7 +17,7 @@ pub mod config;
 pub mod error;
 pub mod flow;
 pub mod inspect;
-mod quiet;
+mod panic;
 #[cfg(test)]
 #[path = "../../tests/rust/common/random.rs"]
 mod random;
@@ -27,6 +27,6 @@ pub mod thread;
 
 pub use error::{Error, ErrorCode, Kind, Position, Result};
 
-/// Whether the checks of rows and of what is written are compiled out, to measure what they cost:
-/// by `benches/checks.py`, and never in what is installed.
+/// Whether the checks of rows and of written files are compiled out, never in an installed package:
+/// `benches/checks.py` measures their cost.
 pub const UNCHECKED: bool = cfg!(feature = "unchecked");

@@ -89,7 +89,7 @@ pub fn prefetch<T>(line: &T) {
 
 /// Properties of a text, which the same pass over it finds at almost no cost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Text {
+pub struct TextProperties {
     /// All bytes are ASCII.
     pub ascii: bool,
     /// There is a NUL.
@@ -97,10 +97,10 @@ pub struct Text {
 }
 
 /// Computes a word for each 64 bytes of `text`, whose bits mark `delimiter`, `"`, LF and CR.
-pub fn csv_masks(text: &[u8], delimiter: u8, masks: &mut Vec<u64>) -> Text {
+pub fn csv_masks(text: &[u8], delimiter: u8, masks: &mut Vec<u64>) -> TextProperties {
     masks.clear();
     masks.reserve(text.len() / 64 + 1);
-    let mut seen = Text { ascii: true, nul: false };
+    let mut seen = TextProperties { ascii: true, nul: false };
     let mut done = 0;
     #[cfg(target_arch = "x86_64")]
     if std::arch::is_x86_feature_detected!("avx2") {
@@ -110,7 +110,7 @@ pub fn csv_masks(text: &[u8], delimiter: u8, masks: &mut Vec<u64>) -> Text {
     }
     let rest = &text[done..];
     masks.extend(rest.chunks(64).map(|chunk| csv_mask(chunk, delimiter)));
-    Text { ascii: seen.ascii && rest.is_ascii(), nul: seen.nul || rest.contains(&0) }
+    TextProperties { ascii: seen.ascii && rest.is_ascii(), nul: seen.nul || rest.contains(&0) }
 }
 
 /// The mask of at most 64 bytes.
@@ -122,11 +122,11 @@ fn csv_mask(chunk: &[u8], delimiter: u8) -> u64 {
 
 #[cfg(target_arch = "x86_64")]
 mod avx2 {
-    use super::{AsciiSet, Text};
+    use super::{AsciiSet, TextProperties};
     use crate::UNCHECKED;
     use std::arch::x86_64::*;
 
-    /// By high nibble: the bit that stands for it; 0 from 0x8 on.
+    /// The bit of each high nibble; 0 from 0x8 on.
     const HIGH: [u8; 16] = [1, 2, 4, 8, 16, 32, 64, 128, 0, 0, 0, 0, 0, 0, 0, 0];
 
     /// [`AsciiSet::first_in`] or [`AsciiSet::first_not_in`]. The caller has checked for AVX2.
@@ -134,7 +134,7 @@ mod avx2 {
     pub fn find<const MEMBER: bool>(low: &[u8; 16], bytes: &[u8]) -> Option<usize> {
         let len = bytes.len();
         let start = bytes.as_ptr();
-        // SAFETY: both tables are 16 bytes long; loadu asks for no alignment.
+        // SAFETY: both tables are 16 bytes long; loadu requires no alignment.
         let (low_table, high_table) = unsafe {
             (_mm_loadu_si128(low.as_ptr().cast()), _mm_loadu_si128(HIGH.as_ptr().cast()))
         };
@@ -143,7 +143,7 @@ mod avx2 {
                 (_mm256_set_m128i(low_table, low_table), _mm256_set_m128i(high_table, high_table));
             let mut at = 0;
             loop {
-                // SAFETY: `at + 32 <= len` holds at the first turn (len >= 32) and, as
+                // SAFETY: `at + 32 <= len` is true in the first iteration (len >= 32) and, as
                 // `at` becomes at most `len - 32` below, at each later one.
                 let block = unsafe { _mm256_loadu_si256(start.add(at).cast()) };
                 let hits = hits32::<MEMBER>(tables, block);
@@ -158,7 +158,7 @@ mod avx2 {
             }
         }
         if len >= 16 {
-            // SAFETY: 16 bytes from the start and 16 bytes to the end are inside, since len >= 16.
+            // SAFETY: the first and the last 16 bytes are inside, since len >= 16.
             let (head, tail) = unsafe {
                 (_mm_loadu_si128(start.cast()), _mm_loadu_si128(start.add(len - 16).cast()))
             };
@@ -181,16 +181,17 @@ mod avx2 {
 
     /// [`super::csv_masks`] of a text whose length is a multiple of 64.
     #[target_feature(enable = "avx2")]
-    pub fn csv_masks(text: &[u8], delimiter: u8, masks: &mut Vec<u64>) -> Text {
-        // `"`, LF and CR differ in their low nibbles: looked up by its own, a byte finds the one
-        // that it may be. The others find a byte of another nibble; from 0x80 on all find 0.
+    pub fn csv_masks(text: &[u8], delimiter: u8, masks: &mut Vec<u64>) -> TextProperties {
+        // `"`, LF and CR have different low nibbles. The shuffle looks up each byte by its low nibble
+        // and returns the only one of them that it can be equal to, another byte if there is none,
+        // and 0 for bytes from 0x80 on.
         let found = _mm256_broadcastsi128_si256(_mm_setr_epi8(
             1, 0, 0x22, 0, 0, 0, 0, 0, 0, 0, 0x0a, 0, 0, 0x0d, 0, 0,
         ));
         let delimiter = _mm256_set1_epi8(delimiter.cast_signed());
         let (mut least, mut all) = (_mm256_set1_epi8(-1), _mm256_setzero_si256());
         let mut half = |bytes: &[u8; 32]| {
-            // SAFETY: 32 bytes are there; loadu asks for no alignment.
+            // SAFETY: the array has 32 bytes; loadu requires no alignment.
             let block = unsafe { _mm256_loadu_si256(bytes.as_ptr().cast()) };
             if !UNCHECKED {
                 least = _mm256_min_epu8(least, block);
@@ -205,11 +206,14 @@ mod avx2 {
         let pairs = text.as_chunks::<32>().0.as_chunks::<2>().0;
         masks.extend(pairs.iter().map(|[low, high]| half(low) | half(high) << 32));
         let nuls = _mm256_cmpeq_epi8(least, _mm256_setzero_si256());
-        Text { ascii: _mm256_movemask_epi8(all) == 0, nul: _mm256_movemask_epi8(nuls) != 0 }
+        TextProperties {
+            ascii: _mm256_movemask_epi8(all) == 0,
+            nul: _mm256_movemask_epi8(nuls) != 0,
+        }
     }
 
-    /// A bit for each byte of the block that is (`MEMBER`) or is not of the set.
-    /// For a byte from 0x80 on the shuffle by its low nibble already gives 0.
+    /// A bit for each byte of the block that belongs (`MEMBER`) or does not belong to the set. The
+    /// shuffle returns 0 for bytes from 0x80 on.
     #[inline]
     #[target_feature(enable = "avx2")]
     fn hits32<const MEMBER: bool>((low, high): (__m256i, __m256i), block: __m256i) -> u32 {
@@ -294,7 +298,7 @@ mod tests {
                     let text = &text[from..to];
                     let mut masks = Vec::new();
                     let seen = csv_masks(text, delimiter, &mut masks);
-                    assert_eq!(seen, Text { ascii: !text.contains(&0xff), nul: false });
+                    assert_eq!(seen, TextProperties { ascii: !text.contains(&0xff), nul: false });
                     assert_eq!(masks.len(), text.len().div_ceil(64));
                     for (i, &c) in text.iter().enumerate() {
                         let marked = (masks[i / 64] >> (i % 64)) & 1 == 1;
@@ -315,7 +319,7 @@ mod tests {
                         text[at] = value;
                         let mut masks = Vec::new();
                         let seen = csv_masks(&text, b';', &mut masks);
-                        let expected = Text { ascii: value < 0x80, nul: value == 0 };
+                        let expected = TextProperties { ascii: value < 0x80, nul: value == 0 };
                         assert_eq!(seen, expected, "{value} at {at} of {len}");
                         let marked = (masks[at / 64] >> (at % 64)) & 1 == 1;
                         assert_eq!(marked, b"\"\n\r;".contains(&value), "{value} at {at} of {len}");

@@ -1,4 +1,4 @@
-//! The descriptors of the extensions, as Python sees them.
+//! The descriptors of the extensions for Python.
 
 use pyo3::prelude::*;
 use urlset_core::sitemap::extension::descriptor::{self, OptionKind, OptionSpec};

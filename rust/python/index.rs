@@ -1,4 +1,4 @@
-//! What a file is, and what an index lists.
+//! The kind of a file, and the entries of an index.
 
 use std::path::PathBuf;
 

@@ -5,7 +5,9 @@ mod buffer;
 mod error;
 mod extension;
 mod index;
+mod object;
 mod run;
+mod sink;
 mod stream;
 mod url;
 mod verify;
@@ -29,7 +31,7 @@ mod _core {
     use super::index::{Child, Finding, Listing, peek, read_index};
 
     #[pymodule_export]
-    use super::stream::{Reading, Stream, diff_stream, read_stream, trim};
+    use super::stream::{Reading, Stream, diff_stream, read_stream, write_differences};
 
     #[pymodule_export]
     use super::url::{Url, split_url, url_fault};

@@ -10,7 +10,8 @@ use std::time::Duration;
 use crossbeam_channel::{RecvTimeoutError, bounded};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::PyCapsule;
+use pyo3::pybacked::{PyBackedBytes, PyBackedStr};
+use pyo3::types::{PyCapsule, PyTuple};
 use urlset_core::Error;
 use urlset_core::build::pipeline;
 use urlset_core::build::pipeline::{AnySource, Run};
@@ -22,8 +23,9 @@ use urlset_core::build::read::parquet::{Parquet, ParquetOptions};
 use urlset_core::build::read::stream::{ArrowStream, Gap};
 use urlset_core::build::render::loc::absolute;
 use urlset_core::build::render::plan;
-use urlset_core::build::write::folder::Folder;
+use urlset_core::build::write::folder::FolderSink;
 use urlset_core::build::write::gzip::{Encoder, Libdeflate};
+use urlset_core::build::write::sink::Sink;
 use urlset_core::build::write::writer::Destination;
 use urlset_core::config::{Config, LIMITS};
 use urlset_core::flow::cell::{ColumnKind, Columns};
@@ -31,6 +33,8 @@ use urlset_core::thread::start;
 
 use crate::buffer::Isal;
 use crate::error::{exception, run_exception};
+use crate::object::{ObjectAccess, ObjectReader};
+use crate::sink::ObjectSink;
 
 /// The progress of a build.
 #[pyclass(frozen, module = "urlset._core")]
@@ -62,7 +66,7 @@ impl Progress {
         self.0.shards.load(Ordering::Relaxed)
     }
 
-    /// Bytes of files consumed, as they are on the disk; of Parquet by the share of its rows.
+    /// Bytes of files consumed; for Parquet in proportion to its rows.
     #[getter]
     fn bytes(&self) -> u64 {
         self.0.bytes.load(Ordering::Relaxed)
@@ -80,6 +84,12 @@ impl Seen {
     fn new() -> Seen {
         Seen::default()
     }
+}
+
+/// Where the shards go.
+enum Target {
+    Folder(std::path::PathBuf),
+    Object(Py<PyAny>),
 }
 
 fn config(py: Python<'_>, json: &str) -> PyResult<Config> {
@@ -131,7 +141,7 @@ pub struct Input<'py>(
     Vec<(u64, u64)>,
 );
 
-/// Rows of Arrow of a batch that is rendered at once, by the bytes of a batch of CSV.
+/// The number of rows of an Arrow batch, derived from the bytes of a batch of CSV.
 fn batch_rows(config: &Config) -> usize {
     config.batch_bytes.div_ceil(256)
 }
@@ -144,7 +154,10 @@ fn source(config: &Config, input: Input<'_>, rows: usize) -> PyResult<Box<dyn An
             let csv = csv(config, &name, format == "lines");
             match object {
                 None => Box::new(csv),
-                Some(object) => Box::new(csv.with_file(open_file(&object)?)),
+                Some(object) if object.is_instance_of::<PyTuple>() => {
+                    Box::new(csv.with_reader(open_file(&object)?.into()))
+                }
+                Some(object) => Box::new(csv.with_reader(Box::new(ObjectReader::new(object)))),
             }
         }
         ("parquet", object) => {
@@ -154,7 +167,10 @@ fn source(config: &Config, input: Input<'_>, rows: usize) -> PyResult<Box<dyn An
             let parquet = Parquet::new(name, ParquetOptions { rows, threads, filters });
             match object {
                 None => Box::new(parquet),
-                Some(object) => Box::new(parquet.with_file(open_file(&object)?.file)),
+                Some(object) if object.is_instance_of::<PyTuple>() => {
+                    Box::new(parquet.with_file(Arc::new(open_file(&object)?.file)))
+                }
+                Some(object) => Box::new(parquet.with_file(Arc::new(ObjectAccess::new(object)))),
             }
         }
         ("ipc", None) => Box::new(Ipc::new(name, rows)),
@@ -191,23 +207,29 @@ fn interruptible<T: Send + 'static>(
     }
 }
 
-/// Runs the pipeline over the sources and stages the shards in `folder`.
+/// Runs the pipeline over the sources and writes the shards to `sink`: the path of a folder, or an
+/// object with `put(name, data, digest)` and `finish()`, whose first exception ends the run.
 ///
-/// `sources` are `(name, "csv", "lines", "parquet" or "ipc", None, [])` for a file, with `(descriptor,
-/// head)` in place of None for one that is open and of which `head` was read, and `(name, "arrow",
-/// object, gaps)` for an object with `__arrow_c_stream__`; a gap `(row, rows)` says that before a row of the
-/// stream rows are missing that the filters leave out. `encoder` begins a gzip file: it gives an
-/// object with zlib's `compress` and `flush`; an integer is a level of libdeflate; without it files
-/// stay plain. `seen` goes from set to set of a build. `live` is JSON, by path: digest and
-/// compressed_bytes. `tick` is called about ten times a second. Returns the outcome as JSON.
+/// - `sources`: `(name, format, None, [])` for a file with the format "csv", "lines", "parquet" or
+///   "ipc"; `(descriptor, head)` in place of None for an open file whose first bytes `head` were read,
+///   or for an object in a store one with `read` (CSV) or with `size`, `read_at` and `plan` (Parquet);
+///   `(name, "arrow", object, gaps)` for an object with `__arrow_c_stream__`. A gap `(row, rows)` is
+///   the number of rows that the filters left out of the stream before a row.
+/// - `encoder`: a callable that begins a gzip file and returns an object with zlib's `compress` and
+///   `flush`, or a level of libdeflate. Without it files are not compressed.
+/// - `seen`: passed from set to set of a build.
+/// - `live`: JSON; digest and compressed_bytes by path.
+/// - `tick`: called about ten times a second.
+///
+/// Returns the outcome as JSON.
 #[pyfunction]
-#[pyo3(signature = (config_json, sources, folder, rejects, progress, seen, *, encoder=None, live="{}", tick=None))]
+#[pyo3(signature = (config_json, sources, sink, rejects, progress, seen, *, encoder=None, live="{}", tick=None))]
 #[allow(clippy::too_many_arguments)] // named in Python
 pub fn build(
     py: Python<'_>,
     config_json: &str,
     sources: Vec<Input<'_>>,
-    folder: std::path::PathBuf,
+    sink: Bound<'_, PyAny>,
     rejects: std::path::PathBuf,
     progress: &Progress,
     seen: &Seen,
@@ -231,27 +253,37 @@ pub fn build(
         }),
     };
     let live = serde_json::from_str(live).map_err(|e| PyValueError::new_err(e.to_string()))?;
+    let target = match sink.extract::<std::path::PathBuf>() {
+        Ok(folder) => Target::Folder(folder),
+        Err(_) => Target::Object(sink.unbind()),
+    };
     let progress = progress.0.clone();
     let seen = seen.0.clone();
     let (done_tx, done_rx) = bounded(1);
     let failure = done_tx.clone();
     let stopped = progress.clone();
     let work = move || {
-        let sink = Folder::new(folder);
-        let destination = Destination { sink: &sink, encoder: encoder.as_deref(), live };
-        let run = Run { sources, destination, rejects, progress, seen: &seen };
-        let result = pipeline::run(&config, run);
-        drop(sink);
-        // the receiver leaves only after this
-        let _ = done_tx.send(result);
+        let run = |sink: &dyn Sink| {
+            let destination = Destination { sink, encoder: encoder.as_deref(), live };
+            pipeline::run(&config, Run { sources, destination, rejects, progress, seen: &seen })
+        };
+        let done = match target {
+            Target::Folder(folder) => (run(&FolderSink::new(folder)), None),
+            Target::Object(object) => {
+                let sink = ObjectSink::new(object);
+                (run(&sink), sink.into_failure())
+            }
+        };
+        // the receiver waits for this message
+        let _ = done_tx.send(done);
     };
-    let failed = move |error: Error| drop(failure.send(Err(error.into()))); // likewise
+    let failed = move |error: Error| drop(failure.send((Err(error.into()), None))); // likewise
     urlset_core::thread::start("build", work, failed).map_err(|e| exception(py, &e))?;
     let mut interrupted = None;
-    let result = loop {
+    let (result, failure) = loop {
         match py.detach(|| done_rx.recv_timeout(Duration::from_millis(50))) {
-            Ok(result) => break result,
-            Err(RecvTimeoutError::Disconnected) => break Err(Error::thread().into()),
+            Ok(done) => break done,
+            Err(RecvTimeoutError::Disconnected) => break (Err(Error::thread().into()), None),
             Err(RecvTimeoutError::Timeout) => {}
         }
         if interrupted.is_some() {
@@ -269,13 +301,14 @@ pub fn build(
     if let Some(error) = interrupted {
         return Err(error);
     }
-    let outcome = result.map_err(|e| run_exception(py, &e))?;
+    let outcome = result.map_err(|e| failure.unwrap_or_else(|| run_exception(py, &e)))?;
     serde_json::to_string(&outcome).map_err(|e| PyValueError::new_err(e.to_string()))
 }
 
-/// For columns of these names the ones that a configuration needs, and as JSON what it took from where.
+/// The columns that a configuration needs of an input with these columns, and the source of each field
+/// as JSON.
 ///
-/// `kinds` has a letter a column: `t` text, `s` scalar, `n` nested, anything else unreadable.
+/// `kinds` has one letter for each column: `t` text, `s` scalar, `n` nested, any other unreadable.
 #[pyfunction]
 pub fn choose(
     py: Python<'_>,
@@ -311,28 +344,40 @@ pub fn preview(
     name: String,
     format: String,
     object: Option<Bound<'_, PyAny>>,
-    most: usize,
+    limit: usize,
 ) -> PyResult<String> {
     let config = config(py, config_json)?;
     let input = Input(name, format, object, Vec::new());
     let source = source(&config, input, PREVIEW_ROWS)?;
-    let preview = interruptible(py, move || pipeline::preview(&config, source, most))?;
+    let preview = interruptible(py, move || pipeline::preview(&config, source, limit))?;
     serde_json::to_string(&preview).map_err(|e| PyValueError::new_err(e.to_string()))
 }
 
-/// An absolute URL as it may be written: percent-encoded, its host in punycode.
+/// An absolute URL in canonical form: percent-encoded, its host in punycode.
 #[pyfunction]
 pub fn address(py: Python<'_>, url: &str) -> PyResult<String> {
     absolute(url).map_err(|fault| {
         let message = format!("{url:?}: {}", fault.message());
-        exception(py, &Error::new(urlset_core::error::ErrorCode::ConfigUrl, message))
+        exception(py, &urlset_core::error::ErrorCode::ConfigUrl.error(message))
     })
 }
 
-/// 128 bits of BLAKE3 in hexadecimal: hashlib would load OpenSSL, 6 ms at start-up.
+/// 128 bits of BLAKE3 in hexadecimal. (Importing hashlib loads OpenSSL and takes 6 ms.)
 #[pyfunction]
-pub fn digest(text: &str) -> String {
-    urlset_core::flow::outcome::digest(text.as_bytes())
+pub fn digest(data: Bytes) -> String {
+    urlset_core::flow::outcome::digest(match &data {
+        Bytes::Text(text) => text.as_bytes(),
+        Bytes::Bytes(bytes) => bytes,
+    })
+}
+
+/// Text or bytes.
+#[derive(FromPyObject)]
+pub enum Bytes {
+    /// Digested as UTF-8.
+    Text(PyBackedStr),
+    /// Digested as they are.
+    Bytes(PyBackedBytes),
 }
 
 /// The columns of a file.
@@ -351,7 +396,7 @@ pub fn look(
     Ok(interruptible(py, move || source.open())?.names)
 }
 
-/// What a file is whose first bytes these are: csv, lines, parquet, arrow or jsonl.
+/// The format of a file with these first bytes: csv, lines, parquet, arrow or jsonl.
 #[pyfunction]
 pub fn recognise(
     py: Python<'_>,
@@ -381,7 +426,7 @@ pub fn limits() -> BTreeMap<&'static str, (u64, u64)> {
     LIMITS.into_iter().map(|(name, range)| (name, (*range.start(), *range.end()))).collect()
 }
 
-/// For `loc` and `lastmod` the names of columns that they are taken from by default, best first.
+/// The default column names of `loc` and `lastmod`, best first.
 #[pyfunction]
 pub fn column_names() -> BTreeMap<&'static str, Vec<&'static str>> {
     BTreeMap::from([("loc", plan::LOC.to_vec()), ("lastmod", plan::LASTMOD.to_vec())])
@@ -398,7 +443,7 @@ pub fn exceeds_rejects(
     Ok(config(py, config_json)?.max_rejects.is_exceeded(rejected, rows))
 }
 
-/// How many complete rows of each code a reject file has.
+/// The number of complete rows of a reject file, by code.
 #[pyfunction]
 pub fn count_rejects(py: Python<'_>, path: std::path::PathBuf) -> PyResult<BTreeMap<String, u64>> {
     py.detach(|| urlset_core::build::write::rejects::count(&path)).map_err(|e| exception(py, &e))

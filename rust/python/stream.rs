@@ -14,7 +14,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyCapsule};
 use urlset_core::Error;
 use urlset_core::error::ErrorCode;
-use urlset_core::inspect::diff::{Counts, Options as DiffOptions, SetFile};
+use urlset_core::inspect::diff::{DiffCounts, Options as DiffOptions, SetFile};
 use urlset_core::inspect::parquet::{self, Failure};
 use urlset_core::inspect::read::{BatchStream, read};
 use urlset_core::inspect::workers::POLL_INTERVAL;
@@ -31,7 +31,7 @@ type Start = Arc<dyn Fn() -> BatchStream + Send + Sync>;
 pub struct Stream {
     start: Start,
     schema: SchemaRef,
-    counts: Arc<Mutex<Option<Counts>>>,
+    counts: Arc<Mutex<Option<DiffCounts>>>,
     closed: Arc<AtomicBool>,
     /// Owns the fetched files; it lives as long as this object and all readings.
     keep: Py<PyAny>,
@@ -40,13 +40,13 @@ pub struct Stream {
 /// One pass over the rows.
 #[pyclass(frozen)]
 pub struct Reading {
-    run: Arc<Mutex<Run>>,
+    run: Arc<Mutex<Pass>>,
     schema: SchemaRef,
 }
 
 /// The state of one pass. The threads start with the request for the first batch: many consumers
 /// ask for the schema only.
-struct Run {
+struct Pass {
     start: Start,
     closed: Arc<AtomicBool>,
     batches: Option<BatchStream>,
@@ -56,7 +56,7 @@ struct Run {
     _keep: Py<PyAny>,
 }
 
-impl Run {
+impl Pass {
     /// The remaining batches; None at the end, where the threads stop.
     fn batches(&mut self) -> Option<&mut BatchStream> {
         if self.ended || self.closed.load(Ordering::Relaxed) {
@@ -85,12 +85,12 @@ impl Run {
 
 /// The files may be deleted already.
 fn closed() -> Error {
-    Error::new(ErrorCode::ReadClosed, "the rows were closed before they were read; read first")
+    ErrorCode::ReadClosed.error("the rows were closed before they were read; read first")
 }
 
 /// A reading behind a C stream. Dropping it stops the threads.
 struct Consumer {
-    run: Arc<Mutex<Run>>,
+    run: Arc<Mutex<Pass>>,
     schema: SchemaRef,
 }
 
@@ -120,18 +120,18 @@ impl Drop for Consumer {
 impl Stream {
     fn new(
         schema: SchemaRef,
-        counts: Arc<Mutex<Option<Counts>>>,
+        counts: Arc<Mutex<Option<DiffCounts>>>,
         keep: Py<PyAny>,
         start: impl Fn() -> BatchStream + Send + Sync + 'static,
     ) -> Stream {
         Stream { start: Arc::new(start), schema, counts, closed: Arc::default(), keep }
     }
 
-    fn run(&self, py: Python<'_>) -> PyResult<Run> {
+    fn run(&self, py: Python<'_>) -> PyResult<Pass> {
         if self.closed.load(Ordering::Relaxed) {
             return Err(exception(py, &closed()));
         }
-        Ok(Run {
+        Ok(Pass {
             start: self.start.clone(),
             closed: self.closed.clone(),
             batches: None,
@@ -161,7 +161,7 @@ impl Stream {
     fn write_parquet(&self, py: Python<'_>, file: Py<PyAny>, threads: usize) -> PyResult<u64> {
         let run = self.run(py)?;
         let mut signal = None;
-        let out = BufWriter::with_capacity(1 << 20, Output(file));
+        let out = BufWriter::with_capacity(1 << 20, PythonFile(file));
         let written = py.detach(|| {
             let batches = (run.start)();
             parquet::write(batches, out, threads, &mut || interrupted(&mut signal))
@@ -225,9 +225,9 @@ impl Reading {
 }
 
 /// A Python object with `write`. The I/O error contains its exception.
-struct Output(Py<PyAny>);
+struct PythonFile(Py<PyAny>);
 
-impl Write for Output {
+impl Write for PythonFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         Python::attach(|py| {
             let wrote = self.0.call_method1(py, "write", (PyBytes::new(py, bytes),))?;
@@ -254,13 +254,13 @@ pub fn read_stream(
 }
 
 /// A file: path, name, digest from a manifest.
-type File = (PathBuf, String, Option<String>);
+type DiffFile = (PathBuf, String, Option<String>);
 
 /// Compares two sets of sitemaps. The stream and its readings own `keep`.
 #[pyfunction]
 pub fn diff_stream(
-    old: Vec<File>,
-    new: Vec<File>,
+    old: Vec<DiffFile>,
+    new: Vec<DiffFile>,
     threads: usize,
     memory: usize,
     lenient: bool,
@@ -269,7 +269,7 @@ pub fn diff_stream(
     let counts = Arc::new(Mutex::new(None));
     let found = counts.clone();
     let start = move || {
-        let shards = |files: &[File]| {
+        let shards = |files: &[DiffFile]| {
             files
                 .iter()
                 .cloned()
@@ -285,7 +285,7 @@ pub fn diff_stream(
 /// Writes the part of two generations of a shard that differs to two files. Returns which files
 /// were written, or None if the whole shards must be compared.
 #[pyfunction]
-pub fn trim(
+pub fn write_differences(
     py: Python<'_>,
     old: PathBuf,
     new: PathBuf,

@@ -1,4 +1,4 @@
-//! URLs: one rule for what a build writes, what is verified and what is announced.
+//! URLs: one set of rules for building, verifying and announcing.
 
 use pyo3::prelude::*;
 use urlset_core::inspect::check::url::message;

@@ -1,22 +1,27 @@
-"""What the tests share: reading sitemaps by other means than urlset's own."""
+"""Shared by the tests: reads sitemaps by other means than urlset."""
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
 import pytest
+import store_servers
+from store_servers import Server
 
-# a shell starts what runs in its background with SIGINT ignored, and children inherit that
+# a shell starts background processes with SIGINT ignored, and children inherit that
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -60,7 +65,7 @@ def files(out: Path) -> dict[str, bytes]:
 
 @dataclass(frozen=True)
 class Ended:
-    """How a command ended."""
+    """The result of a command."""
 
     status: int
     out: str
@@ -68,10 +73,37 @@ class Ended:
 
 
 def urlset(*args: object, input: bytes | None = None, cwd: Path | None = None) -> Ended:
-    """Runs the command line in a process of its own."""
+    """Runs the command line in a separate process."""
     command = [sys.executable, "-m", "urlset", *map(str, args)]
     done = subprocess.run(command, input=input, capture_output=True, cwd=cwd, timeout=300)
     return Ended(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+
+def wait_until_idle(process: subprocess.Popen[Any]) -> None:
+    """Waits until a command catches SIGTERM and all its threads wait, however busy the machine is.
+
+    A fixed time is too short on a loaded machine: the signal would reach Python's own start.
+    """
+    proc, deadline = Path("/proc", str(process.pid)), time.monotonic() + 60
+    if not proc.exists():  # not Linux
+        time.sleep(3)
+        return
+    quiet, before = 0, set[object]()
+    while quiet < 6:
+        assert process.poll() is None, f"it ended with {process.returncode}"
+        assert time.monotonic() < deadline, "it never waits"
+        time.sleep(0.05)
+        caught = re.search(r"^SigCgt:\s*(\w+)$", (proc / "status").read_text(), re.MULTILINE)
+        assert caught is not None
+        threads = set()
+        for task in proc.glob("task/*/stat"):
+            with contextlib.suppress(OSError):  # the thread has ended
+                fields = task.read_text().rpartition(")")[2].split()
+                threads.add((task, fields[0], fields[11], fields[12]))  # state, CPU time
+        catches = int(caught[1], 16) >> (signal.SIGTERM - 1) & 1
+        waits = catches and all(state == "S" for _, state, _, _ in threads)
+        quiet = quiet + 1 if waits and threads == before else 0
+        before = threads
 
 
 @pytest.fixture
@@ -99,7 +131,7 @@ def schema() -> Callable[[Path], None]:
 
 
 def manifest_text(**parts: Any) -> str:
-    """A manifest with all its keys; ``shards`` may leave out what a test does not need."""
+    """A manifest with all its keys; ``shards`` may omit what a test does not need."""
     shard = {
         "urls": 1, "bytes": 1, "compressed_bytes": 1, "digest": "0" * 32, "lastmod": None,
         "changed_at": "2026-11-21T00:00:00Z", "mtime_ns": 0,
@@ -110,3 +142,52 @@ def manifest_text(**parts: Any) -> str:
         "layout": "packed", "folder": "..", "urls": 1, "indexes": [], "retired": [],
     }  # fmt: skip
     return json.dumps(whole | parts | {"shards": shards})
+
+
+def _emptied(server: Server) -> Server:
+    for key in store_servers.objects(server.client):
+        server.client.delete_object(Bucket=server.bucket, Key=key)
+    return server
+
+
+@pytest.fixture(scope="session")
+def versitygw_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with store_servers.versitygw(tmp_path_factory.mktemp("versitygw")) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def moto_server() -> Iterator[Server]:
+    with store_servers.moto() as server:
+        yield server
+
+
+@pytest.fixture
+def s3(versitygw_server: Server, monkeypatch: pytest.MonkeyPatch) -> Server:
+    """versitygw with an empty bucket, in the environment of this process."""
+    return store_servers.use(_emptied(versitygw_server), monkeypatch)
+
+
+@pytest.fixture
+def moto(moto_server: Server, monkeypatch: pytest.MonkeyPatch) -> Server:
+    """moto with an empty bucket, in the environment of this process."""
+    return store_servers.use(_emptied(moto_server), monkeypatch)
+
+
+@pytest.fixture(params=["versitygw", "moto", "fake-gcs-server", "strict-gcs", "azurite"])
+def any_store(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Server]:
+    """Each kind of server with an empty bucket, in the environment of this process."""
+    if request.param in ("versitygw", "moto"):
+        server = request.getfixturevalue(f"{request.param}_server")
+        yield store_servers.use(_emptied(server), monkeypatch)
+    elif request.param == "strict-gcs":
+        with store_servers.strict_gcs() as (server, _):
+            yield store_servers.use(server, monkeypatch)
+    else:
+        start = {"fake-gcs-server": store_servers.fake_gcs, "azurite": store_servers.azurite}
+        folder = tmp_path / "server"
+        folder.mkdir()
+        with start[request.param](folder) as server:
+            yield store_servers.use(server, monkeypatch)

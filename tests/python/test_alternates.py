@@ -1,4 +1,4 @@
-"""Alternates: a column a language, maps, lists of structs, and rows that are the languages."""
+"""Alternates: one column per language, maps, lists of structs, rows as languages."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ import pytest
 import urlset as us
 from conftest import SITE, urlset
 from extended import build, namespaces, notes, read_urls
+
+pytestmark = pytest.mark.long
 
 
 def lists(out: Path) -> list[tuple[str, list[tuple[str, str]]]]:
@@ -219,7 +221,7 @@ def test_a_group_that_does_not_stand_together(out: Path) -> None:
         ({"alternate_group": "g", "lang": "de", "alternate": {"de": "g"}}, "not both"),
         ({"alternate": ["de=loc", "DE=loc"]}, "given twice"),
         ({"alternate": ["de=loc"], "output": "text"}, "URLs only"),
-        ({"alternate": ["de=loc"], "x_default": "fr"}, "no column holds the URLs of fr"),
+        ({"alternate": ["de=loc"], "x_default": "fr"}, "no column contains the URLs of fr"),
     ],
 )
 def test_options_that_do_not_fit(out: Path, options: dict[str, object], hint: str) -> None:
@@ -242,7 +244,7 @@ def test_more_alternates_than_there_are_languages(out: Path, schema, rows: bool)
     assert [len(list) for _, list in found[:2]] == [1_001, 1_001 if rows else 0]
     assert notes(report)["alternate.over_1000"] == 200
     if rows:
-        # 1,001 entries of 90 kB are more than a page may become
+        # 1,001 entries of 90 kB exceed the limit of a page
         assert 400 < report.expanded < 1_000
         assert notes(report)["alternate.not_a_row"] == 1_000 - report.expanded
         assert sum(shard.bytes for shard in report.shards) < 52_428_800 + 2_000
@@ -263,7 +265,7 @@ def test_rejecting(out: Path) -> None:
     assert report.rejects["by_code"] == {"alternate.empty": 1}
 
 
-# of a process alone; ru_maxrss survives exec and would be that of pytest
+# of a separate process; ru_maxrss survives exec and would be that of pytest
 PEAK = """
 import re, sys, urlset
 report = urlset.build(sys.argv[2], site=sys.argv[1], out=sys.argv[3], alternate="alts", lang="en",

@@ -1,4 +1,4 @@
-"""A build that is killed leaves what is live whole, and the next one completes or cleans up."""
+"""A killed build leaves the live set complete, and the next one completes or cleans up."""
 
 from __future__ import annotations
 
@@ -19,6 +19,8 @@ from conftest import SITE, read_index, read_shard, urlset
 #: write, fsync or rename with a full disk
 DRIVER = """
 import errno, os, pathlib, signal, sys
+
+pytestmark = pytest.mark.long
 
 what, at = sys.argv[1], int(sys.argv[2])
 count = 0
@@ -78,14 +80,14 @@ def drive(what: str, at: int, args: list[str]) -> subprocess.CompletedProcess[by
     return subprocess.run(command, capture_output=True, timeout=60)
 
 
-def no_litter(out: Path) -> None:
-    """Only what the manifest lists, and the state folder with nothing left over."""
+def no_leftovers(out: Path) -> None:
+    """Only the files of the manifest, and no leftovers in the state folder."""
     assert sorted(path.name for path in (out / ".urlset").iterdir()) == ["lock", "manifest.json"]
 
 
 @pytest.fixture
 def catalogs(tmp_path: Path) -> tuple[Path, list[str], Path, list[str]]:
-    """A catalog of over 30 shards, and one in which all borders are shifted."""
+    """A catalog of over 30 shards, and one in which all boundaries are shifted."""
     old, new = tmp_path / "old.csv", tmp_path / "new.csv"
     before = write_catalog(old, range(3_300))
     after = write_catalog(new, (n for n in range(7, 3_500) if n % 50))
@@ -93,7 +95,7 @@ def catalogs(tmp_path: Path) -> tuple[Path, list[str], Path, list[str]]:
 
 
 def kill_at_calls(tmp_path: Path, catalogs, layout: tuple[str, ...], step: int) -> int:
-    """Kills a publication at every ``step``-th rename and removal; returns how often."""
+    """Kills a publication at every ``step``-th rename and removal; returns the number of kills."""
     old, before, new, after = catalogs
     out = tmp_path / "out"
     first = tmp_path / "first"
@@ -107,14 +109,14 @@ def kill_at_calls(tmp_path: Path, catalogs, layout: tuple[str, ...], step: int) 
             assert int(done.stdout.decode().split("calls ")[1]) < at
             return moments
         assert done.returncode == -signal.SIGKILL
-        urls = live_urls(out)  # every file is whole, and there
+        urls = live_urls(out)  # every file exists and is complete
         if layout is STABLE:
             assert urls in (before, after)
         else:
             assert set(urls) <= set(before) | set(after)
         assert urlset(*arguments(new, out, layout)).status == 0
         assert live_urls(out) == after
-        no_litter(out)
+        no_leftovers(out)
     pytest.fail("the calls do not end")
 
 
@@ -150,11 +152,11 @@ def test_a_disk_that_fails_at_any_call(tmp_path: Path, catalogs, layout) -> None
         pytest.fail("the calls do not end")
     assert urlset(*arguments(new, out, layout)).status == 0
     assert live_urls(out) == after
-    no_litter(out)
+    no_leftovers(out)
 
 
 def kill_at_random(tmp_path: Path, catalogs, layout: tuple[str, ...], times: int) -> None:
-    """So many builds are killed; those that were quicker than the kill do not count."""
+    """This many builds are killed; those that ended before the kill do not count."""
     old, before, new, after = catalogs
     out = tmp_path / "out"
     started = time.monotonic()
@@ -179,7 +181,7 @@ def kill_at_random(tmp_path: Path, catalogs, layout: tuple[str, ...], times: int
         mixed += urls not in (live, wanted)
         assert urlset(*arguments(source, out, layout)).status == 0
         assert live_urls(out) == wanted
-        no_litter(out)
+        no_leftovers(out)
         live = wanted
         source, wanted = (old, before) if source is new else (new, after)
     print(f"{layout[1]}: {killed} killed of {tried}, {mixed} between two builds")
@@ -196,7 +198,7 @@ def test_killed_at_random_moments(tmp_path: Path, catalogs, layout) -> None:
 
 
 def test_a_full_disk(tmp_path: Path) -> None:
-    """On a small filesystem of its own, where the tests may mount one."""
+    """On a separate small filesystem, if the tests may mount one."""
     small = tmp_path / "small"
     small.mkdir()
     mounted = subprocess.run(

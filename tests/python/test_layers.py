@@ -17,36 +17,39 @@ ROOT = Path(urlset.__file__).parent
 #: layers from the bottom to the top; a module belongs to the first pattern that fits, and imports
 #: only its own layer and those that it names
 BASE = (
-    "errors", "wording", "_core", "signals", "threads", "outfile", "hosts", "rows",
+    "errors", "wording", "_core", "signals", "threads", "interruptible", "pool", "outfile", "hosts",
+    "rows", "transport.target",
 )  # fmt: skip
 LAYERS: dict[str, tuple[str, ...]] = {
-    # what everything else uses
+    # used by everything else
     "errors": (),
     "wording": (),
     "signals": (),
     "_core": (),
     "threads": ("errors",),
+    "interruptible": ("threads",),
+    "pool": ("threads", "errors"),
     "outfile": ("errors",),
     "hosts": ("errors", "_core"),
-    "rows": ("errors", "outfile", "_core"),
+    "rows": ("errors", "outfile", "transport.target", "_core"),
     "transport.*": BASE,
     "option*": ("keywords", *BASE),
     "keywords": ("option*",),
     "report": ("option*", *BASE),
-    # where a set is published; only its package knows which kind of destination it is
-    "destination.*": ("option*", *BASE),
+    # the place of publication; only this package depends on its kind
+    "destination.*": ("transport.*", "option*", *BASE),
     # the stages of a build; they do not import each other
     "build.source.*": ("transport.*", "option*", *BASE),
     "build.names": ("option*", *BASE),
     "build.index": ("report", "option*", *BASE),
     "build.gzip": ("_core",),
     "build.part": ("report", *BASE),
-    "build.trim": BASE,
+    "build.differences": BASE,
     "build.rejects": ("destination.interface", *BASE),
     "build.check": ("destination.manifest", *BASE),
-    "build.changes": ("build.trim", "destination.interface", "destination.manifest", *BASE),
+    "build.changes": ("build.differences", "destination.interface", "destination.manifest", *BASE),
     "toml": ("build.names", "option*", *BASE),
-    # a job knows all stages
+    # a job imports all stages
     "build.plan": ("build.names", "build.source.*", "destination.*", "toml", "option*", *BASE),
     "build.write": ("build.*", "destination.interface", "report", *BASE),
     "build.commit": ("build.*", "destination.*", "report", "option*", *BASE),
@@ -56,17 +59,19 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "spark": ("engine", "build.job", "option*", *BASE),
     "ray": ("engine", "report", *BASE),
     "build.init": ("build.source.*", "option*", *BASE),
-    # what is built, read back
+    # reading back
     "inspect.*": (
-        "transport.*", "report", "destination.manifest", "destination.state", "option*", *BASE,
+        "transport.*", "report", "destination.manifest", "destination.state",
+        "destination.store_manifests", "option*", *BASE,
     ),
+    "clean": ("destination.*", "keywords", "option*", *BASE),
     # on top
     "announce.*": (
         "transport.*", "toml", "destination.directory", "destination.manifest", "destination.state",
-        "inspect.*", "option*", *BASE,
+        "destination.store_manifests", "inspect.*", "option*", *BASE,
     ),
     "cli.*": (
-        "build.*", "inspect.*", "announce.*", "toml", "report", "keywords", "option*",
+        "build.*", "inspect.*", "announce.*", "clean", "toml", "report", "keywords", "option*",
         "__init__", *BASE,
     ),
     "__main__": ("cli.*", "__init__"),
@@ -74,7 +79,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "__init__": ("*",),
 }  # fmt: skip
 
-#: modules that only ``destination`` imports: they know that it is a folder
+#: modules that only ``destination`` imports: they depend on a folder
 OF_A_FOLDER = (
     "destination.folder", "destination.publication", "destination.completion",
     "destination.recovery", "destination.lock",
@@ -94,7 +99,7 @@ def is_for_types(node: ast.AST) -> bool:
 
 
 def statements(tree: ast.AST) -> Iterator[ast.AST]:
-    """All nodes that run."""
+    """All nodes that are executed."""
     for node in ast.iter_child_nodes(tree):
         if is_for_types(node):
             assert isinstance(node, ast.If)

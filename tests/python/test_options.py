@@ -16,6 +16,7 @@ from conftest import SITE, urlset
 from urlset import _core, keywords
 from urlset.announce.options import AnnounceOptions
 from urlset.build.init import InitOptions
+from urlset.clean import CleanOptions
 from urlset.inspect.options import DiffOptions, ReadOptions, VerifyOptions
 from urlset.option_table import options_of
 from urlset.options import Options
@@ -23,7 +24,7 @@ from urlset.options import Options
 ROOT = Path(__file__).parents[2]
 TABLES: dict[str, type[Any]] = {
     "build": Options, "verify": VerifyOptions, "read": ReadOptions, "diff": DiffOptions,
-    "announce": AnnounceOptions, "init": InitOptions,
+    "announce": AnnounceOptions, "init": InitOptions, "clean": CleanOptions,
 }  # fmt: skip
 #: parameters of the command alone
 COMMAND_ONLY = {
@@ -33,6 +34,7 @@ COMMAND_ONLY = {
     "diff": {"old", "new", "output", "format", "quiet"},
     "announce": {"target", "json_path", "quiet"},
     "init": {"input", "target", "force"},
+    "clean": {"destination", "quiet"},
 }
 
 
@@ -70,7 +72,7 @@ def test_the_keywords_are_up_to_date(tmp_path: Path) -> None:
 
 
 def mapped(values: dict[str, Any]) -> list[str]:
-    """What the core takes the fields of a table with one column ``url`` from."""
+    """The sources of the fields for a table with one column ``url``."""
     known = Options(site=SITE).core_json()
     _, chosen = _core.choose(json.dumps(known | values), ["url"], "t")
     return [one["field"] for one in json.loads(chosen)]

@@ -41,6 +41,8 @@ from ray import cloudpickle
 from ray import data as ray_data
 from ray.data._internal.execution.interfaces import TaskContext
 
+pytestmark = pytest.mark.long
+
 # their functions run in processes that cannot import them
 for module in (sys.modules[__name__], engine_cases):
     cloudpickle.register_pickle_by_value(module)

@@ -1,4 +1,4 @@
-"""Inputs by URI from real servers, good, bad and silent ones; and that a signal ends the wait."""
+"""Inputs by URI from real servers, correct, wrong and silent ones; a signal ends the wait."""
 
 from __future__ import annotations
 
@@ -21,9 +21,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import urlset as package
-from conftest import SITE, read_set, urlset
+from conftest import SITE, read_set, urlset, wait_until_idle
 from urlset import ConfigError, InputError
 from urlset.build.source import remote
+
+pytestmark = pytest.mark.long
 
 URLS = [f"{SITE}/p/{i}" for i in range(3_000)]
 TABLE = pa.table({"url": URLS, "n": range(3_000)})
@@ -117,14 +119,14 @@ def server() -> Iterator[str]:
 
 @pytest.fixture
 def silent() -> Iterator[str]:
-    """The address of a server that takes connections and never answers."""
+    """The address of a server that accepts connections and never answers."""
     with socket.create_server(("127.0.0.1", 0), backlog=16) as listening:
         yield f"127.0.0.1:{listening.getsockname()[1]}"
 
 
 @pytest.fixture
 def black_hole() -> Iterator[str]:
-    """The address of a server that takes no connection, and refuses none: its queue is full."""
+    """The address of a server that neither accepts nor refuses connections: its queue is full."""
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
         listening.listen(0)
@@ -206,7 +208,7 @@ def test_a_server_that_never_answers_is_not_waited_for_long(
     with pytest.raises(InputError) as caught:
         package.build(uri, site=SITE, out=out)
     assert caught.value.code == "input.unreachable"
-    assert time.monotonic() - started < 10
+    assert time.monotonic() - started < 20
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -233,14 +235,13 @@ def test_a_signal_while_a_remote_input_opens(
 
 
 def check_stopped(args: list[object], number: int, stdin: object = subprocess.DEVNULL) -> None:
-    """Starts a command that waits, sends a signal, and checks that it leaves at once."""
+    """Starts a command that waits, sends a signal, and checks that it ends at once."""
     child = subprocess.Popen(
         [sys.executable, "-m", "urlset", *map(str, args)],
         stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
     try:
-        time.sleep(1.5)
-        assert child.poll() is None, child.communicate()
+        wait_until_idle(child)
         started = time.monotonic()
         child.send_signal(number)
         said = child.communicate(timeout=20)[1]
@@ -250,14 +251,14 @@ def check_stopped(args: list[object], number: int, stdin: object = subprocess.DE
         child.wait()
     assert (child.returncode, said.count("\n")) == (128 + number, 1), said
     assert said.startswith("urlset: stopped")
-    assert seconds < 3, seconds
+    assert seconds < 10, seconds
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("command", ["build", "init"])
 @pytest.mark.parametrize("name", ["slow.csv", "slow.txt", "slow", "slow.jsonl", "slow.arrow", "-"])
 def test_a_signal_while_a_pipe_waits(tmp_path: Path, name: str, command: str, number: int) -> None:
-    """Nobody writes to it, so that it does not even open."""
+    """A pipe without a writer: opening it waits."""
     args: list[object] = [command, "-" if name == "-" else tmp_path / name, "--site", SITE]
     args += ["--out", tmp_path / "out"]
     if command == "init":
@@ -276,7 +277,7 @@ def test_a_signal_while_a_pipe_waits(tmp_path: Path, name: str, command: str, nu
 
 @pytest.mark.parametrize("what", ["opens", "waits"])
 def test_a_keyboard_interrupt_while_an_input(silent: str, out: Path, what: str) -> None:
-    """In Python it comes at once, though the source does not return."""
+    """In Python it is raised at once, although the source does not return."""
     release = threading.Event()
 
     def batches() -> Iterator[pa.RecordBatch]:
@@ -290,7 +291,7 @@ def test_a_keyboard_interrupt_while_an_input(silent: str, out: Path, what: str) 
     try:
         with pytest.raises(KeyboardInterrupt):
             package.build(source, site=SITE, out=out)
-        assert time.monotonic() - started < 5
+        assert time.monotonic() - started < 20
     finally:
         release.set()
         timer.join()

@@ -1,4 +1,4 @@
-"""``sort``: rows in the order of loc, whatever is more than fits into memory goes to the disk."""
+"""``sort``: rows in the order of loc; rows that do not fit into memory go to the disk."""
 
 from __future__ import annotations
 
@@ -23,15 +23,17 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from urlset.options import Options
 
+pytestmark = pytest.mark.long
+
 Row = tuple[str, str]  # loc and lastmod
 
-#: bytes that are sorted in memory: a run a batch, several runs, one
+#: bytes that are sorted in memory: one run per batch, several runs, one run
 SMALL = [0, 3_000, 64 << 20]
 
 
 @pytest.fixture
 def memory(monkeypatch: pytest.MonkeyPatch):
-    """Sets how much is sorted in memory at once, and makes batches small."""
+    """Sets the size of the rows that are sorted in memory, and makes batches small."""
     plain = Options.core_json
 
     def set_to(size: int) -> None:
@@ -81,7 +83,7 @@ def test_as_sorted_does_it(tmp_path_factory, memory, rows, size, layout, gzip) -
     memory(size)
     options = {"site": SITE, "layout": layout, "gzip": gzip, "max_urls": 10}
     us.build(source, out=folder / "unsorted", **options)
-    written = listed(folder / "unsorted")  # a dot segment, say, is resolved
+    written = listed(folder / "unsorted")  # dot segments, for example, are resolved
     us.build(source, out=folder / "out", sort=True, **options)
     # Python's sort keeps the order of equals too
     assert listed(folder / "out") == sorted(written, key=lambda row: row[0])
@@ -138,7 +140,7 @@ def test_all_else_stays(tmp_path: Path, memory, size: int) -> None:
     assert sets[1] == sorted(sets[0]) != sets[0]
     for field in ("rows", "urls", "rejected", "filtered", "duplicates"):
         assert getattr(plain, field) == getattr(ordered, field) > 0
-    with pytest.raises(us.DataError, match=r"row \d+: its URL came before") as told:
+    with pytest.raises(us.DataError, match=r"row \d+: its URL occurred before") as told:
         us.build(source, out=tmp_path / "f", sort=True, **(options | {"duplicates": "fail"}))
     with pytest.raises(us.DataError) as untold:
         us.build(source, out=tmp_path / "f", **(options | {"duplicates": "fail"}))
@@ -180,7 +182,7 @@ def test_families_stay_whole(out: Path, tmp_path: Path, memory, size: int) -> No
 
     def elements(folder: Path) -> list[bytes]:
         text = read_bytes(folder / "sitemap-00001.xml")
-        return text.split(b"<url>")[1:-1]  # the last has the footer behind it
+        return text.split(b"<url>")[1:-1]  # the footer follows the last one
 
     assert listed(out) == sorted(listed(tmp_path / "plain"))
     assert len(set(elements(out)) - set(elements(tmp_path / "plain"))) <= 1
@@ -214,7 +216,7 @@ def test_everywhere_an_option(tmp_path: Path) -> None:
     assert not list((tmp_path / "dry").glob("*.xml*"))
 
 
-#: a build whose sort goes to the disk with every batch
+#: a build whose sort spills every batch to the disk
 DRIVER = """
 import sys
 from urlset.options import Options
@@ -229,7 +231,7 @@ def large(tmp_path: Path, rows: int = 60_000) -> Path:
     return write_catalog(tmp_path / "large.csv", catalog(rows))
 
 
-def no_litter(out: Path) -> None:
+def no_leftovers(out: Path) -> None:
     names = {path.name for path in out.iterdir()} if out.exists() else set()
     assert names <= {".urlset"}
     assert {path.name for path in (out / ".urlset").glob("*")} <= {"lock"}
@@ -256,7 +258,7 @@ def test_stopped_while_it_sorts(tmp_path: Path, out: Path) -> None:
     for wait in (0.0, 0.02, 0.05, 0.1):
         process = subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE)
         assert process.stdin is not None and process.stderr is not None
-        process.stdin.write(rows)  # and it goes on: there is time to stop it
+        process.stdin.write(rows)  # and it continues: there is time to stop it
         process.stdin.flush()
         while process.poll() is None and not sorts(process):
             time.sleep(0.001)
@@ -267,14 +269,14 @@ def test_stopped_while_it_sorts(tmp_path: Path, out: Path) -> None:
         process.stderr.close()
         assert (status, error.count(b"\n")) == (130, 1), error
         assert not list(out.glob("*.xml*"))
-        if b"nothing was published" in error:  # else a busy machine left it no time to clean up
-            no_litter(out)
+        if b"nothing was published" in error:  # otherwise a busy machine left no time to clean up
+            no_leftovers(out)
     assert subprocess.run(command, input=rows).returncode == 0
     assert {path.name for path in (out / ".urlset").iterdir()} == {"lock", "manifest.json"}
 
 
 def test_a_disk_that_is_full(tmp_path: Path, out: Path) -> None:
-    """A file may grow to less than what is to be sorted: one line says so, nothing is left."""
+    """The limit of a file is smaller than the data to sort: one line has it, no file is left."""
     source = large(tmp_path)
 
     def limit() -> None:
@@ -288,7 +290,7 @@ def test_a_disk_that_is_full(tmp_path: Path, out: Path) -> None:
     assert done.returncode == 3, done.stderr
     assert done.stderr.count("\n") == 1 and "sort.new: File too large" in done.stderr
     assert "[output.unwritable]" in done.stderr
-    no_litter(out)
+    no_leftovers(out)
     disk = tmp_path / "disk"
     disk.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", "size=3m", "tmpfs", disk]
@@ -302,7 +304,7 @@ def test_a_disk_that_is_full(tmp_path: Path, out: Path) -> None:
         )  # fmt: skip
         assert done.returncode == 3, done.stderr
         assert done.stderr.count("\n") == 1 and "[output.disk_full]" in done.stderr
-        no_litter(disk / "out")
+        no_leftovers(disk / "out")
     finally:
         subprocess.run(["umount", disk], check=True)
 

@@ -1,4 +1,4 @@
-"""The same rows from every source give the same bytes."""
+"""The same rows from every source result in the same bytes."""
 
 from __future__ import annotations
 
@@ -21,11 +21,13 @@ import urlset as package
 from conftest import SITE, files, read_set, urlset
 from urlset import ConfigError, DataError, InputError
 
+pytestmark = pytest.mark.long
+
 N = 5_000
 
 
 def rows() -> list[dict[str, object]]:
-    """Text, as a CSV file has it."""
+    """Text, as in a CSV file."""
     result: list[dict[str, object]] = []
     for i in range(N):
         result.append(

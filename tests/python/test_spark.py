@@ -45,6 +45,8 @@ from pyspark import cloudpickle
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
+pytestmark = pytest.mark.long
+
 # their functions run in processes that cannot import them
 for module in (sys.modules[__name__], engine_cases):
     cloudpickle.register_pickle_by_value(module)

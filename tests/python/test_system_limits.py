@@ -1,4 +1,4 @@
-"""Few open files, no more threads, little address space, streams that are full or closed."""
+"""Limits of open files, threads and address space; streams that are full or closed."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 from urlset.cli import cli, main
+
+pytestmark = pytest.mark.long
 
 SITE = "https://shop.example"
 URLSET = [sys.executable, "-m", "urlset"]
@@ -40,7 +42,7 @@ def limited(
 def is_one_line(result: subprocess.CompletedProcess[str], status: int) -> None:
     assert result.returncode == status, result.stderr
     lines = result.stderr.splitlines()
-    # what the memory allocator of pyarrow says is not ours
+    # the messages of the memory allocator of pyarrow are not those of urlset
     lines = [line for line in lines if not line.startswith("<jemalloc>")]
     assert len(lines) == 1, result.stderr
     assert lines[0].startswith("urlset: error: ")
@@ -152,7 +154,7 @@ def test_no_more_threads_elsewhere(command: str, when: int, catalog: Path, tmp_p
 
 @pytest.mark.parametrize("mebibytes", [60, 120, 200, 300, 400, 600, 1000])
 def test_little_address_space(mebibytes: int, catalog: Path, tmp_path: Path) -> None:
-    """Memory that the system refuses may end the process, but not what is live."""
+    """A lack of memory may end the process, but does not change the live set."""
     out = tmp_path / "out"
     build = [*URLSET, "build", str(catalog), "--site", SITE, "--out", str(out)]
     assert subprocess.run(build, capture_output=True).returncode == 0
@@ -174,7 +176,7 @@ STREAMS = ["2>/dev/full", "2>&-", ">&-", ">&- 2>&-", "<&- >&- 2>&-", "<&-"]
 
 @pytest.mark.parametrize("streams", STREAMS)
 def test_streams_that_are_full_or_closed(streams: str, catalog: Path, tmp_path: Path) -> None:
-    """The status is that of what was done, and no file of the output takes what is printed."""
+    """The status is that of the work, and printed text goes to no file of the output."""
     out = tmp_path / "out"
     build = f"build {catalog} --site {SITE} --out {out}"
     wrong = f"build {tmp_path}/none.csv --site {SITE} --out {out}"
@@ -220,12 +222,12 @@ def test_a_small_manifest_takes_little_memory(catalog: Path, tmp_path: Path) -> 
     build = [*URLSET, "build", str(catalog), "--site", SITE, "--out", str(out), "--threads", "1"]
     assert limited(build, resource.RLIMIT_AS, 8 << 30).returncode == 0
     code = (
-        "import resource, pathlib; from urlset.folder import Folder\n"
+        "import resource, pathlib; from urlset.destination.directory import Directory\n"
         "used = int(pathlib.Path('/proc/self/statm').read_text().split()[0])"
         " * resource.getpagesize()\n"
         "resource.setrlimit(resource.RLIMIT_AS, (used + (64 << 20),) * 2)\n"
-        f"print(len(Folder.open(pathlib.Path({str(out / '.urlset')!r}))"
-        ".read('manifest.json', (256 << 20) + 1)))\n"
+        f"print(len(Directory.open(pathlib.Path({str(out / '.urlset')!r}))"
+        ".read('manifest.json', (256 << 20) + 1).data))\n"
     )
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert result.stdout.strip() == str((out / ".urlset" / "manifest.json").stat().st_size)

@@ -18,6 +18,8 @@ from typing import ClassVar
 import pytest
 import urlset
 
+pytestmark = pytest.mark.long
+
 NS = "http://www.sitemaps.org/schemas/sitemap/0.9"
 HEAD = f'<urlset xmlns="{NS}">'
 URL = "<url><loc>https://www.shop.example/a</loc></url>"
@@ -68,7 +70,7 @@ def test_deep_nesting(tmp_path: Path) -> None:
     path = tmp_path / "sitemap.xml"
     path.write_text(HEAD + "<url>" * 100_000 + "</url>" * 100_000 + "</urlset>")
     status, out, seconds = verify_in_child(path)
-    assert status == 1 and "xml.depth" in out and seconds < 10
+    assert status == 1 and "xml.depth" in out and seconds < 60
 
 
 def test_many_attributes_and_namespaces(tmp_path: Path) -> None:
@@ -76,7 +78,7 @@ def test_many_attributes_and_namespaces(tmp_path: Path) -> None:
     many = " ".join(f'xmlns:a{n}="urn:{n}" b{n}="1"' for n in range(20_000))
     path.write_text(f"{HEAD}<url {many}><loc>https://www.shop.example/a</loc></url></urlset>")
     status, out, seconds = verify_in_child(path)
-    assert status == 1 and "xml.malformed" in out and seconds < 10
+    assert status == 1 and "xml.malformed" in out and seconds < 60
 
 
 def bomb(path: Path, head: bytes, block: bytes, blocks: int) -> None:

@@ -1,4 +1,4 @@
-"""What is announced: the indexes of a build, of any other folder, or one URL."""
+"""The target: the indexes of a build, of any other folder, or one URL."""
 
 from __future__ import annotations
 
@@ -72,11 +72,11 @@ class Target:
 def read_target(
     target: str | Path, *, state: Path | None = None, sitemap_url: str | None = None
 ) -> Target:
-    """Finds what to announce.
+    """Finds the indexes to announce.
 
     Args:
-        target: the folder of a build, or of a host in it; a folder with an index of another
-            producer; an index file; or the URL of an index (which is not fetched).
+        target: the folder or prefix of a build, or of a host in it; a folder with an index of
+            another producer; an index; or the URL of an index (which is not fetched).
         state: used instead of ``TARGET/.urlset``.
         sitemap_url: the URL of the folder, if there is no manifest.
 
@@ -87,9 +87,7 @@ def read_target(
     """
     if re.match(r"https?://", str(target), re.IGNORECASE):
         page = check_page(str(target), what="TARGET")
-        home = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state")
-        name = re.sub(r"[^a-z0-9.-]", "_", page.authority).strip(".") or "_"
-        where = state or home / "urlset" / name
+        where = state or home_of(page.authority)
         return Target(f"{page.origin}/", (str(target),), None, where / ANNOUNCE)
     path = Path(target)
     if not path.exists():
@@ -100,10 +98,16 @@ def read_target(
     known = _manifests(folder, state)
     found = None
     if known:
-        found = _from_manifests(known, states, folder, file)
+        found = from_manifests(known, states, folder, file)
     elif state is None:
         found = _from_parent(folder, file)
-    return found or _from_files(path, folder, states, sitemap_url)
+    return found or from_files(path, folder, states, sitemap_url)
+
+
+def home_of(host: str) -> Path:
+    """The state folder for a host whose files are not on this machine."""
+    home = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state")
+    return home / "urlset" / (re.sub(r"[^a-z0-9.-]", "_", host).strip(".") or "_")
 
 
 def _manifests(folder: Path, state: Path | None) -> list[Known]:
@@ -131,7 +135,7 @@ def _is_of_hosts(manifest: Manifest) -> bool:
     return "{host}" in manifest.sitemap_url
 
 
-def _from_manifests(
+def from_manifests(
     known: list[Known], states: Path, folder: Path, file: str | None
 ) -> Target | None:
     """The target that manifests describe; ``None`` if none of them lists the index ``file``."""
@@ -209,7 +213,7 @@ def _address(base: str, path: str) -> str:
     return base.rstrip("/") + "/" + quote(path.lstrip("/"), safe="/!$&'()*+,;=:@~")
 
 
-def _from_files(path: Path, folder: Path, states: Path, sitemap_url: str | None) -> Target:
+def from_files(path: Path, folder: Path, states: Path, sitemap_url: str | None) -> Target:
     """Without a manifest: the index files themselves."""
     if path.is_dir():
         files = sorted(p for p in folder.iterdir() if p.suffix == ".xml" and p.is_file())

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
@@ -23,10 +23,10 @@ from .. import _core
 from ..destination.interface import Publication
 from ..destination.manifest import Feed, Manifest
 from ..errors import InputError, PublishError
-from ..outfile import replacing
 from ..rows import Rows, write
 from ..threads import available_cores
-from .trim import SitemapFile, trimmed
+from ..transport.target import Target, absolute, exists, replacing, target_of
+from .differences import SitemapFile, write_differences
 
 #: bytes for the entries of a comparison; more go to disk
 DIFF_MEMORY = 256 << 20
@@ -36,18 +36,18 @@ BLOCK_BYTES = 1 << 20
 
 def stage_feed(
     publication: Publication,
-    former: Manifest | None,
+    previous: Manifest | None,
     new: Manifest,
     changed: Collection[str],
-    target: Path,
+    target: Target,
 ) -> list[Feed]:
     """Writes the feed to the state.
 
     Args:
-        former: the manifest of what is live; None before the first build.
+        previous: the manifest of the live set; None before the first build.
         new: the manifest of this build.
         changed: the paths of the shards that are staged.
-        target: where the feed will go; its ending is the format.
+        target: the path of the feed; its ending determines the format.
 
     Returns:
         All feeds to deliver, those of previous builds first.
@@ -59,10 +59,10 @@ def stage_feed(
 
     kept = {shard.path for shard in new.shards}.difference(changed)
     old_files = []
-    for shard in former.shards if former is not None else ():
+    for shard in previous.shards if previous is not None else ():
         path = publication.local(shard.path, staged=False) if shard.path not in kept else None
         if path is not None:
-            # a file that was edited by hand is compared as it is
+            # a file that was edited by hand is compared unchanged
             digest = shard.digest if publication.is_untouched(shard) else None
             old_files.append(SitemapFile(path, shard.path, digest))
     new_files = []
@@ -70,12 +70,12 @@ def stage_feed(
         path = publication.local(shard.path, staged=True) if shard.path in changed else None
         if path is not None:
             new_files.append(SitemapFile(path, shard.path, shard.digest))
-    pending = _pending_name(publication.feeds, target.suffix)
-    staging = publication.sink()
+    pending = publication.pending_name(target.suffix)
+    staging = publication.temporary
     try:
         with publication.writing(staging), TemporaryDirectory(dir=staging) as folder:
             if new.layout == "stable":
-                old_files, new_files = trimmed(old_files, new_files, Path(folder))
+                old_files, new_files = write_differences(old_files, new_files, Path(folder))
             file = Path(folder, pending)
             is_empty = _write_changes(old_files, new_files, file)
             publication.put_feed(pending, file)
@@ -85,7 +85,7 @@ def stage_feed(
             " since the last build: build once without --changes",
             code="changes.live",
         ) from None
-    return _planned(publication, Path.cwd() / target, pending, empty=is_empty)
+    return _planned(publication, absolute(target), pending, empty=is_empty)
 
 
 def _write_changes(old: list[SitemapFile], new: list[SitemapFile], file: Path) -> bool:
@@ -97,13 +97,8 @@ def _write_changes(old: list[SitemapFile], new: list[SitemapFile], file: Path) -
             return write(rows, os.fspath(file)) == 0
 
 
-def _pending_name(waiting: Sequence[Feed], suffix: str) -> str:
-    numbers = [int(feed.pending.split("-")[2].partition(".")[0]) for feed in waiting]
-    return f"changes-pending-{max(numbers, default=0) + 1}{suffix}"
-
-
-def _planned(publication: Publication, target: Path, pending: str, *, empty: bool) -> list[Feed]:
-    """Where each feed goes: the newest to ``target``, those before it beside it.
+def _planned(publication: Publication, target: Target, pending: str, *, empty: bool) -> list[Feed]:
+    """The path of each feed: the newest goes to ``target``, earlier ones to the same folder.
 
     An empty feed is not delivered if another one of the same format waits: the last of those
     goes to ``target``.
@@ -122,17 +117,17 @@ def _planned(publication: Publication, target: Path, pending: str, *, empty: boo
     return [*planned, feeds[-1]]
 
 
-def _place(feed: Feed, target: Path, used: set[str]) -> Path:
-    """Where a feed of a previous build goes: its target, or a numbered name beside ``target``."""
+def _place(feed: Feed, target: Target, used: set[str]) -> Target:
+    """The path of a feed of a previous build: its target, or a numbered name beside ``target``."""
     suffix = Path(feed.pending).suffix
-    wanted = Path.cwd() / feed.target
+    wanted = absolute(target_of(feed.target))
     number = 0
     place = wanted if wanted.parent == target.parent else target
     while (
         str(place) in used
         or place.parent != target.parent
         or place.suffix != suffix
-        or os.path.lexists(place)
+        or exists(place)
     ):
         number += 1
         place = target.with_name(f"{target.stem}.{number}{suffix}")
@@ -140,10 +135,10 @@ def _place(feed: Feed, target: Path, used: set[str]) -> Path:
 
 
 def deliver_feeds(publication: Publication) -> list[str]:
-    """Moves the feeds to where the user wants them, in their order.
+    """Moves the feeds to the paths that the user named, in their order.
 
     Returns:
-        Where those of previous builds went.
+        The paths of those of previous builds.
 
     Raises:
         PublishError: ``output.changes``: one could not be written; it waits with those after it.
@@ -172,11 +167,12 @@ def deliver_feeds(publication: Publication) -> list[str]:
 
 
 def _deliver(publication: Publication, feed: Feed) -> None:
-    target = Path(feed.target)
+    target = target_of(feed.target)
     pending = publication.open_feed(feed.pending)
     if pending is None:  # it was delivered before a kill
         return
     with pending:
-        target.parent.mkdir(parents=True, exist_ok=True)
+        if isinstance(target, Path):
+            target.parent.mkdir(parents=True, exist_ok=True)
         with replacing(target) as new:
             shutil.copyfileobj(pending, new, BLOCK_BYTES)

@@ -5,7 +5,7 @@
     plan      options checked, destination opened, live manifest read       (plan.py)
     write     inputs through the core to staged shards, any number of times (write.py)
     commit    guards, manifest, indexes, publication                        (commit.py)
-    abort     what was staged is removed; what is live stays as it is
+    abort     staged files are removed; the live set does not change
 
 ``urlset.build`` is a job with one part. It locks the destination for its whole time. A job with
 several parts locks it only for ``plan`` and ``commit``.
@@ -18,17 +18,19 @@ import resource
 import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from uuid import uuid4
 
 from .. import _core
 from ..errors import ConfigError, ConflictError, Error, RejectLimitError
 from ..option_table import options_of
 from ..options import Options
+from ..outfile import random_id
 from ..report import Report, warnings_of
+from ..transport.target import Target
 from .commit import Commit
 from .part import Part
 from .plan import Plan, make_plan
@@ -38,6 +40,8 @@ from .write import OnProgress, Writer, close_all
 
 if TYPE_CHECKING:
     from typing import Unpack
+
+    from obstore.store import ObjectStore
 
     from ..destination.interface import Publication
     from ..keywords import BuildKeywords
@@ -57,14 +61,14 @@ def build(
     source: Source | Sequence[Source] = (),
     *,
     site: str | None = None,
-    out: str | os.PathLike[str] | None = None,
+    out: str | os.PathLike[str] | ObjectStore | None = None,
     config: str | os.PathLike[str] | None = None,
     on_progress: OnProgress | None = None,
     **options: Unpack[BuildKeywords],
 ) -> Report:
     """Build sitemaps and their index, and publish them to a folder.
 
-    If anything fails, what is live does not change.
+    If anything fails, the live set does not change.
 
     Args:
         source: a path (CSV, Parquet, Arrow IPC, JSON Lines, a list of URLs; a glob; a folder;
@@ -73,7 +77,8 @@ def build(
             list of paths and URIs. To publish URLs that are in a Python list, pass
             ``pyarrow.table({"loc": urls})``.
         site: the site of all URLs, ``https://www.shop.example``.
-        out: the folder to publish to.
+        out: the folder to publish to; or a prefix in an object store, ``s3://bucket/prefix``, or
+            a store object of obstore.
         config: a ``urlset.toml``; arguments override its options.
         on_progress: called about ten times a second with the progress and the inputs.
         options: those of the command line, with underscores; see ``urlset build --help``.
@@ -102,7 +107,7 @@ class Build:
         written: by option, the files that the caller will write: none may be an input.
     """
 
-    def __init__(self, report: Report, written: Mapping[str, Path] | None = None) -> None:
+    def __init__(self, report: Report, written: Mapping[str, Target] | None = None) -> None:
         self.report = report
         self._written = written or {}
         self._started = time.monotonic()
@@ -176,7 +181,8 @@ class Job:
 
     Args:
         site: the site of all URLs, ``https://www.shop.example``.
-        out: the folder to publish to.
+        out: the folder to publish to; or a prefix in an object store, ``s3://bucket/prefix``, or
+            a store object of obstore.
         config: a ``urlset.toml`` without ``[[set]]`` tables; arguments override its options.
         options: as for :func:`urlset.build`. Not with several parts: ``duplicates`` other than
             ``keep``, ``sort``, ``alternate_group``.
@@ -190,7 +196,7 @@ class Job:
         self,
         *,
         site: str | None = None,
-        out: str | os.PathLike[str] | None = None,
+        out: str | os.PathLike[str] | ObjectStore | None = None,
         config: str | os.PathLike[str] | None = None,
         **options: Unpack[BuildKeywords],
     ) -> None:
@@ -199,7 +205,7 @@ class Job:
         with plan.publication() as publication:
             plan.check_targets(publication)
             plan = plan.with_live(publication)
-            job = uuid4().hex
+            job = random_id()
             publication.begin_parts(job)
             notes = {**_found(plan, publication), **plan.notes}
         self._plan = replace(plan, job=job, destination=plan.destination.absolute(), notes=notes)
@@ -255,7 +261,7 @@ class Job:
         with plan.publication() as publication:
             if publication.version != plan.version:
                 raise ConflictError(
-                    f"{plan.options.out}: another build published since this job was planned;"
+                    f"{plan.destination}: another build published since this job was planned;"
                     " nothing was published; plan a new job",
                     code="publish.conflict",
                 )
@@ -267,10 +273,10 @@ class Job:
         return report
 
     def abort(self, parts: Iterable[Part | None] = ()) -> None:
-        """Remove what the parts have staged. What is live stays as it is.
+        """Remove the staged files of the parts. The live set does not change.
 
         Args:
-            parts: ignored, as the staging is removed as a whole; engines pass what they have.
+            parts: ignored, because the whole staging is removed; engines pass all that they have.
 
         Raises:
             PublishError: the staging cannot be removed.
@@ -330,5 +336,18 @@ def _found(plan: Plan, publication: Publication) -> dict[str, int]:
 
 def _measure(report: Report, started: float) -> None:
     report.seconds = round(time.monotonic() - started, 3)
+    report.peak_rss = peak_memory()
+
+
+def peak_memory() -> int:
+    """The peak memory of this process in bytes.
+
+    ``ru_maxrss`` survives exec: it may be the peak of the process that started this one. Linux has
+    the peak of this process alone in ``/proc``.
+    """
+    with suppress(OSError), Path("/proc/self/status").open("rb") as status:
+        for line in status:
+            if line.startswith(b"VmHWM:"):
+                return int(line.split()[1]) * 1024  # kilobytes
     usage = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    report.peak_rss = usage if sys.platform == "darwin" else usage * 1024  # kilobytes on Linux
+    return usage if sys.platform == "darwin" else usage * 1024  # kilobytes, but not on macOS

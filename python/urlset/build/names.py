@@ -22,9 +22,7 @@ if TYPE_CHECKING:
     from ..options import Options
 
 #: the name of a file of the stem ``owner``, without ``.xml``
-FILE_OF = re.compile(
-    r"(?P<owner>.+)-(?:[0-9]{5,}|index-[0-9]+|[0-9a-f]{16}-[0-9a-f]{16})", re.DOTALL
-)
+FILE_OF = r"(?s)(?P<owner>.+)-(?:[0-9]{5,}|index-[0-9]+|[0-9a-f]{16}-[0-9a-f]{16})"
 
 
 def owner_of(stem: str) -> str | None:
@@ -32,19 +30,19 @@ def owner_of(stem: str) -> str | None:
 
     ``owner`` in ``shard/name.rs`` is the same rule.
     """
-    match = FILE_OF.fullmatch(stem.lower())
+    match = re.fullmatch(FILE_OF, stem.lower())
     return match["owner"] if match else None
 
 
 def splits_index(options: Options) -> bool:
-    """Whether each value of ``split_by`` has an index of its own."""
+    """Whether each value of ``split_by`` has a separate index."""
     return options.split_by == "@host" or (
         options.split_by is not None and options.split_index == "each"
     )
 
 
 def check_sets(sets: Sequence[Options], *, where: str) -> None:
-    """Checks that no two sets of a job can write files of the same name, whatever their rows.
+    """Checks that no two sets of a job can write files of the same name, for any rows.
 
     Raises:
         ConfigError: ``config.set``.
@@ -77,7 +75,7 @@ def taken_stems(sets: Sequence[Options], index: str) -> list[str]:
 
 
 def taken_by(stems: Iterable[str]) -> list[str]:
-    """The stems that are taken once these stems have files."""
+    """The stems that conflict with files of these stems."""
     names: list[str] = []
     for stem in stems:
         owner = owner_of(stem)

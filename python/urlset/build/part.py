@@ -1,4 +1,4 @@
-"""What writing one part of a job returns: small, JSON-serialisable, the same on every machine."""
+"""The result of writing one part of a job: small, JSON-serialisable, the same on every machine."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..report import Shard
 #: the outcomes of rows that a report and a part count
 COUNTS = ("rows", "urls", "rejected", "filtered", "duplicates", "expanded")
 #: the name of a shard that the core numbered
-_NUMBERED = re.compile(r"(?P<stem>.+)-[0-9]{5,}(?P<suffix>\.(?:xml|txt)(?:\.gz)?)", re.DOTALL)
+_NUMBERED = r"(?s)(?P<stem>.+)-[0-9]{5,}(?P<suffix>\.(?:xml|txt)(?:\.gz)?)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of the rows of one set.
+    """The outcomes of the rows of one set.
 
     Attributes:
         rows: the number of rows read; ``expanded`` is the number of URLs beyond the first of a row.
@@ -79,6 +79,14 @@ class Outcome:
         shards = (replace(shard, path=names.get(shard.path, shard.path)) for shard in self.shards)
         return replace(self, shards=tuple(shards))
 
+    def sized(self, sizes: Mapping[str, int]) -> Outcome:
+        """The same outcome with the sizes that the stored files have."""
+        shards = (
+            replace(shard, compressed_bytes=sizes.get(shard.path, shard.compressed_bytes))
+            for shard in self.shards
+        )
+        return replace(self, shards=tuple(shards))
+
     def is_balanced(self) -> bool:
         """Whether every row has one outcome and every URL is in a shard."""
         after = self.urls + self.rejected + self.filtered + self.duplicates
@@ -87,7 +95,7 @@ class Outcome:
 
 def content_name(shard: Shard) -> str:
     """The name of a shard in a job with several parts, where no task knows its number."""
-    match = _NUMBERED.fullmatch(shard.path)
+    match = re.fullmatch(_NUMBERED, shard.path)
     if match is None:
         return shard.path  # the stable layout has content names
     half = len(shard.digest) // 2
@@ -101,7 +109,7 @@ class Part:
     Attributes:
         job: the id of its job.
         id: of this part; a part that is written again has another id.
-        outcomes: by set, what became of the rows.
+        outcomes: those of the rows, by set.
         rejects: the names of the reject files.
     """
 

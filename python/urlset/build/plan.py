@@ -1,4 +1,4 @@
-"""What a job will do: options checked, destination named, live set known. It can be pickled."""
+"""The plan of a job: checked options, the destination, the live set. It can be pickled."""
 
 from __future__ import annotations
 
@@ -20,14 +20,15 @@ from ..destination.state import DEFAULT_NAME, check_state_name
 from ..errors import ConfigError, PublishError
 from ..option_table import options_of, replaced
 from ..options import Options
-from ..outfile import check_writable, must_be_local
+from ..outfile import must_be_local
 from ..toml import SetTable, load, make_sets
+from ..transport.target import StoreTarget, Target, check_writable, target_of
 from .source import must_not_be_read
 
 #: options that change no byte of the output
 NO_BYTES = frozenset({
     "out", "state", "threads", "rejects", "max_rejects", "max_shrink", "dry_run", "changes",
-    "verify_staged",
+    "verify_staged", "header", "cache_control", "content_encoding", "conditional",
 })  # fmt: skip
 #: options that name a file that a build writes besides the set
 TARGETS = ("changes", "rejects")
@@ -42,18 +43,18 @@ class LiveShard(NamedTuple):
 
 @dataclass(frozen=True)
 class Plan:
-    """What a job will do.
+    """The plan of a job.
 
     Attributes:
-        sets: what is built; one, or the ``[[set]]`` tables.
+        sets: one set, or the ``[[set]]`` tables.
         has_tables: the sets are ``[[set]]`` tables.
-        destination: where the job publishes.
+        destination: the place of publication.
         settings: the configuration of the core for each set, fixed here so that every part of a
             job has the same clock.
         job: the id of a job with several parts; None for a build in one process.
         version: the version of the live manifest.
         live: the live shards that need not be written again, by path.
-        notes: what was found while the live set was read, by warning code.
+        notes: the number of problems of the live set, by warning code.
     """
 
     sets: tuple[SetTable, ...]
@@ -83,7 +84,7 @@ class Plan:
     @property
     def content_named(self) -> bool:
         """Whether shards get content names in every layout."""
-        return self.job is not None or self.destination.content_named
+        return self.job is not None or self.destination.name_salt is not None
 
     @property
     def fingerprint(self) -> str:
@@ -95,7 +96,7 @@ class Plan:
         return self.destination.publication(self.name, self.set_names, job=self.job)
 
     def with_live(self, publication: Publication) -> Plan:
-        """The plan with what is live now."""
+        """The plan with the current live set."""
         manifest = publication.manifest()
         live, notes = _live(manifest, publication, self.fingerprint)
         return replace(self, version=publication.version, live=live, notes=notes)
@@ -110,9 +111,9 @@ class Plan:
         for option in TARGETS:
             target = getattr(self.options, option)
             files = manifest.files() if manifest is not None else ()
-            if target is not None and publication.owns(Path(target), files):
+            if target is not None and publication.owns(target_of(target), files):
                 raise ConfigError(
-                    f"{option}: {os.fspath(target)!r} is a file of the set or of its state; write"
+                    f"{option}: {str(target)!r} is a file of the set or of its state; write"
                     " it elsewhere",
                     code=f"config.{option}",
                 )
@@ -122,7 +123,7 @@ def make_plan(
     sources: Sequence[Any],
     given: Mapping[str, Any],
     config: str | os.PathLike[str] | None,
-    written: Mapping[str, Path],
+    written: Mapping[str, Target],
 ) -> Plan:
     """Reads and checks the options.
 
@@ -146,7 +147,8 @@ def make_plan(
     # before all other checks, since the caller writes these files also if one of them fails
     read = [*sources, *inputs, *(one for table in tables for one in table["input"])]
     for name, target in written.items():
-        must_be_local(name, target)
+        if isinstance(target, Path):
+            must_be_local(name, target)
         must_not_be_read(name, target, read)
         out, state = (given.get(key) or data.get(key) for key in ("out", "state"))
         if isinstance(out, (str, os.PathLike)) and isinstance(state, (str, os.PathLike, NoneType)):
@@ -162,29 +164,30 @@ def make_plan(
             table.options.checked()
     else:
         sets = (SetTable(tuple(sources) or inputs, options),)
-    destination = open_destination(sets[0].options.out, sets[0].options.state)
-    settings = tuple(table.options.core_json() for table in sets)
+    destination = open_destination(options.out, options.state, options)
+    salt = {"name_salt": destination.name_salt}
+    settings = tuple(table.options.core_json() | salt for table in sets)
     plan = Plan(sets, has_tables, destination, settings)
     check_state_name(plan.name)
     for key in TARGETS:
         target = getattr(plan.options, key)
         if target is not None:
-            must_not_be_read(key, Path(target), [one for table in sets for one in table.input])
+            must_not_be_read(key, target_of(target), [one for table in sets for one in table.input])
     _check_writable(plan, written)
     return plan
 
 
-def _must_not_be_of_a_set(option: str, target: Path, destination: Destination) -> None:
+def _must_not_be_of_a_set(option: str, target: Target, destination: Destination) -> None:
     """This is checked before any state is read, and also for the sets of other names."""
     if destination.reserves(target):
         raise ConfigError(
-            f"{option}: {os.fspath(target)!r} has the name of a sitemap or of a file of the state;"
+            f"{option}: {str(target)!r} has the name of a sitemap or of a file of the state;"
             " write it elsewhere",
             code=f"config.{option}",
         )
 
 
-def _check_writable(plan: Plan, written: Mapping[str, Path]) -> None:
+def _check_writable(plan: Plan, written: Mapping[str, Target]) -> None:
     """Finds files that cannot be written before hours are spent on the build."""
     targets = {name: getattr(plan.options, name) for name in TARGETS}
     for name, target in (*written.items(), *targets.items()):
@@ -192,7 +195,7 @@ def _check_writable(plan: Plan, written: Mapping[str, Path]) -> None:
             continue
         try:
             check_writable(
-                Path(target),
+                target if isinstance(target, StoreTarget) else target_of(target),
                 will_exist=plan.destination.local_folders(),
                 replaced=name in targets,
             )
@@ -207,7 +210,7 @@ def _check_writable(plan: Plan, written: Mapping[str, Path]) -> None:
 def _live(
     manifest: Manifest | None, publication: Publication, config: str
 ) -> tuple[dict[str, LiveShard], dict[str, int]]:
-    """The live shards that the build need not write again, and what was found, by code.
+    """The live shards that the build need not write again, and their problems, by code.
 
     Under another configuration (another compression level, for example) or another urlset every
     shard is written again, and so is a shard that was edited by hand.

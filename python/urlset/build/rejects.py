@@ -1,6 +1,6 @@
-"""The reject file: from the files that the core wrote to where the user wants it.
+"""The reject file: joined from the files of the core, in the format and place of the user.
 
-A row may contain line breaks, so the core counts the rows, as CSV.
+A row may contain line breaks, so the core parses the CSV to count the rows.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 
 from .. import _core
 from ..errors import PublishError
-from ..outfile import is_special, replacing
+from ..outfile import is_special
+from ..transport.target import Target, replacing
 from ..wording import count
 
 if TYPE_CHECKING:
@@ -24,16 +25,16 @@ PARQUET_BLOCK_BYTES = 16 << 20
 
 
 def keep_rejects(
-    names: Sequence[str], target: Path | None, publication: Publication
+    names: Sequence[str], target: Target | None, publication: Publication
 ) -> tuple[str, dict[str, int]] | None:
-    """Joins the reject files of the parts and puts the result where it belongs.
+    """Joins the reject files of the parts and moves the result to its place.
 
     Args:
         names: of the reject files: CSV, each with a header.
         target: the path that the user named, CSV or Parquet by its ending; None for the state.
 
     Returns:
-        Where the file is, and its number of rows by code, counted after the files were joined;
+        The path of the file, and its number of rows by code, counted after the files were joined;
         None if no row was rejected.
     """
     files = [file for file in map(publication.reject_file, names) if file is not None]
@@ -48,7 +49,7 @@ def keep_rejects(
         return publication.put_rejects(files[0]), counts
 
 
-def join_rejects(files: list[Path], target: Path) -> dict[str, int]:
+def join_rejects(files: list[Path], target: Target) -> dict[str, int]:
     """Joins reject files to ``target``, and removes them.
 
     Returns:
@@ -59,18 +60,23 @@ def join_rejects(files: list[Path], target: Path) -> dict[str, int]:
     """
     joined = files[0]
     with _writing(target):
-        target.parent.mkdir(parents=True, exist_ok=True)
+        if isinstance(target, Path):
+            target.parent.mkdir(parents=True, exist_ok=True)
         counts = _concatenate(files)
         if target.suffix.lower() in (".parquet", ".pq"):
             _to_parquet(joined, target, sum(counts.values()))
             joined.unlink()
-        elif joined.stat().st_dev == target.parent.stat().st_dev and not is_special(target):
+        elif isinstance(target, Path) and _can_rename(joined, target):
             joined.replace(target)
         else:
             with joined.open("rb") as file, replacing(target) as new:
                 shutil.copyfileobj(file, new)
             joined.unlink()
     return counts
+
+
+def _can_rename(file: Path, target: Path) -> bool:
+    return file.stat().st_dev == target.parent.stat().st_dev and not is_special(target)
 
 
 def _concatenate(files: list[Path]) -> dict[str, int]:
@@ -85,7 +91,7 @@ def _concatenate(files: list[Path]) -> dict[str, int]:
 
 
 @contextmanager
-def _writing(target: Path) -> Iterator[None]:
+def _writing(target: Target) -> Iterator[None]:
     try:
         yield
     except OSError as error:
@@ -107,7 +113,7 @@ def check_rejects(counts: Mapping[str, int], rejected: Mapping[str, int]) -> Non
         )
 
 
-def _to_parquet(source: Path, target: Path, rows: int) -> None:
+def _to_parquet(source: Path, target: Target, rows: int) -> None:
     """Converts in batches: there may be millions of rows."""
     import pyarrow as pa
     import pyarrow.csv as pacsv

@@ -8,11 +8,11 @@ from contextlib import suppress
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
-from uuid import uuid4
 
 from .. import _core
 from ..destination.interface import Staging
 from ..errors import Error
+from ..outfile import random_id
 from ..report import Shard
 from .gzip import encoder
 from .names import taken_by, taken_stems
@@ -50,17 +50,21 @@ class Writer:
             inputs: of each set; closed as soon as they were read.
 
         Raises:
-            Error: what the core, or closing an input, raises.
+            Error: those of the core, or of closing an input.
         """
         for number, inputs_of_set in enumerate(inputs):
             self._write_set(number, inputs_of_set, on_progress)
         names: dict[str, str] = {}
-        if self._plan.content_named:
+        # otherwise the core has named them
+        if self._plan.job is not None and self._plan.destination.name_salt is None:
             for number, outcome in enumerate(self.outcomes):
                 self.outcomes[number] = self._with_content_names(outcome, names)
+        sizes = self._staging.sizes
+        if sizes:
+            self.outcomes = [outcome.sized(sizes) for outcome in self.outcomes]
         rejects = [path for path in self.rejects if path.exists()]
         kept = self._staging.complete(names, rejects)
-        return Part(self._plan.job or "", uuid4().hex, tuple(self.outcomes), tuple(kept))
+        return Part(self._plan.job or "", random_id(), tuple(self.outcomes), tuple(kept))
 
     def _write_set(
         self, number: int, inputs_of_set: list[Input], on_progress: OnProgress | None

@@ -1,16 +1,18 @@
-"""What commands write: reports and rows, and the options for them."""
+"""The output of commands: reports and rows, and the options for them."""
 
 from __future__ import annotations
 
 import json
 import sys
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import click
 
 from ..errors import PublishError
-from ..outfile import check_writable, must_be_local
+from ..outfile import is_store, must_be_local
+from ..transport.target import check_writable, target_of
 
 
 def check_target(name: str, path: str | None, *, code: str, undone: str) -> None:
@@ -20,7 +22,7 @@ def check_target(name: str, path: str | None, *, code: str, undone: str) -> None
         name: the option.
         path: a file, ``-`` for standard output, or None.
         code: of the error.
-        undone: the end of the message: what was not done.
+        undone: the end of the message: the work that was not done.
 
     Raises:
         ConfigError: the path is an address.
@@ -28,9 +30,10 @@ def check_target(name: str, path: str | None, *, code: str, undone: str) -> None
     """
     if path is None or path == "-":
         return
-    must_be_local(name, path)
+    if not is_store(path):
+        must_be_local(name, path)
     try:
-        check_writable(Path(path), replaced=False)
+        check_writable(target_of(path), replaced=False)
     except OSError as error:
         raise PublishError(f"{path}: {error.strerror}; {undone}", code=code) from None
 
@@ -45,7 +48,11 @@ def write_report(path: str, text: str, *, code: str) -> None:
         click.echo(text, nl=False)
         return
     try:
-        Path(path).write_text(text, encoding="utf-8")
+        target = target_of(path)
+        if isinstance(target, Path):
+            target.write_text(text, encoding="utf-8")
+        else:
+            target.write(BytesIO(text.encode()))
     except OSError as error:
         raise PublishError(f"{path}: {error.strerror}", code=code) from None
 
@@ -76,7 +83,7 @@ def rows_options(default: str | None = None) -> list[click.Parameter]:
     """The options ``--output`` and ``--format`` of a command that writes rows.
 
     Args:
-        default: what happens without ``--output``; None where it is required.
+        default: what happens without ``--output``; None if it is required.
     """
     help = "By its suffix .parquet, .csv, .jsonl or .arrow; - for stdout."
     return [

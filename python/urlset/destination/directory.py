@@ -1,7 +1,7 @@
 """An open folder below which no symbolic link is followed.
 
-An attacker may have planted anything in an output or state folder. Every step below it starts at an
-open descriptor and uses ``O_NOFOLLOW``. A name that is replaced meanwhile leads nowhere else.
+An attacker may have created any file or link in an output or state folder. Every step below it
+starts at an open descriptor and uses ``O_NOFOLLOW``: replacing a name meanwhile cannot redirect it.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path, PurePosixPath
 from typing import Self
-from uuid import uuid4
 
 from ..errors import ConflictError, PublishError
+from ..outfile import random_id
 from .objects import ABSENT, Object
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
@@ -67,7 +67,7 @@ class Directory:
             return Directory(_step(self.descriptor, name, place, make), place)
 
     def reopened(self) -> int:
-        """Another descriptor of this folder, with locks of its own."""
+        """Another descriptor of this folder, with separate locks."""
         return os.open(".", _FOLDER, dir_fd=self.descriptor)
 
     @contextmanager
@@ -78,7 +78,8 @@ class Directory:
             make: create missing folders.
 
         Raises:
-            PublishError: ``publish.path``: it leads out; ``output.link``: a part is a link.
+            PublishError: ``publish.path``: it is outside of this folder; ``output.link``: a part is
+                a link.
         """
         *folders, name = parts_of(path, self.path)
         descriptor, place = self.descriptor, self.path
@@ -127,7 +128,7 @@ class Directory:
                 raise
             if not stat.S_ISREG(os.fstat(file).st_mode):
                 os.close(file)
-                raise OSError(errno.EINVAL, "is no regular file")
+                raise OSError(errno.EINVAL, "is not a regular file")
             return file
 
     def read(self, path: str, limit: int) -> Object | None:
@@ -142,7 +143,7 @@ class Directory:
             return None
         with os.fdopen(descriptor, "rb") as file:
             found = os.fstat(descriptor)
-            # read() allocates what it is asked for before it reads
+            # read() allocates the requested size before it reads
             return Object(file.read(min(limit, found.st_size)), _version(found))
 
     def write(self, path: str, data: bytes, *, only_if: str | None = None) -> None:
@@ -219,7 +220,7 @@ class Directory:
             os.fsync(descriptor)
 
 
-def parts_of(path: str, folder: Path) -> tuple[str, ...]:
+def parts_of(path: str, folder: Path | str) -> tuple[str, ...]:
     """The parts of a path that comes from a journal or a manifest.
 
     Raises:
@@ -301,7 +302,7 @@ def _remove(descriptor: int, name: str) -> None:
                 for deeper in _names(below):
                     if not _unlinked(below, deeper):
                         # moved up, so that neither descriptors nor the stack grow with the depth
-                        waiting.append(f".{uuid4().hex}")
+                        waiting.append(f".{random_id()}")
                         os.rename(deeper, waiting[-1], src_dir_fd=below, dst_dir_fd=top)
             finally:
                 os.close(below)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from uuid import uuid4
 
+from ..outfile import random_id
+from ..transport.target import Target
 from .completion import Completion
 from .directory import Directory, folder_of
 from .manifest import is_sitemap
@@ -27,10 +29,13 @@ class FolderDestination:
     out: Path
     state: Path | None = None
 
+    def __str__(self) -> str:
+        return os.fspath(self.out)
+
     @property
-    def content_named(self) -> bool:
+    def name_salt(self) -> str | None:
         """Only shards of jobs with several parts need content names."""
-        return False
+        return None
 
     def absolute(self) -> FolderDestination:
         """The same destination for processes with another working directory."""
@@ -44,15 +49,15 @@ class FolderDestination:
 
     @contextlib.contextmanager
     def staging(self, name: str, job: str) -> Iterator[FolderStaging]:
-        """The staging of one more part of a job.
+        """The staging of another part of a job.
 
-        Each attempt writes to a folder of its own: a task that runs twice never writes to the
-        files of its other run.
+        Each attempt writes to a separate folder: a task that runs twice never writes to the files
+        of its other run.
 
         Raises:
             PublishError: ``job.closed``; ``output.unwritable``.
         """
-        attempt = f"part-{uuid4().hex}"
+        attempt = f"part-{random_id()}"
         with Completion().writing(self._state), contextlib.ExitStack() as opened:
             files = self._open_staging(name, job, opened)
             folder = opened.enter_context(files.sub(attempt, make=True))
@@ -99,8 +104,10 @@ class FolderDestination:
         """The folders that a publication creates."""
         return self.out, self._state
 
-    def reserves(self, target: Path) -> bool:
+    def reserves(self, target: Target) -> bool:
         """Whether a path has the name of a sitemap of a set, or of a file of its state."""
+        if not isinstance(target, Path):
+            return False
         real = target.resolve()
         of_state = real.is_relative_to(self._state.resolve()) and real.name in STATE_FILES
         return of_state or (real.is_relative_to(self.out.resolve()) and is_sitemap(real.name))
@@ -118,6 +125,11 @@ class FolderStaging:
         """The folder of the attempt."""
         return self._folder.path
 
+    @property
+    def sizes(self) -> Mapping[str, int]:
+        """The core knows the sizes of all files."""
+        return {}
+
     def sink(self) -> Path:
         """The folder of the attempt."""
         return self._folder.path
@@ -131,7 +143,7 @@ class FolderStaging:
         for staged, name in names.items():
             self._files.make(name)
             self._folder.move(staged, self._files, name)
-        # the suffix makes a copy of it in the state folder litter
+        # the suffix makes a copy of it in the state folder leftovers
         kept = [f"rejects-{self._attempt}-{number}.new" for number, _ in enumerate(rejects)]
         for path, name in zip(rejects, kept, strict=True):
             self._folder.move(path.name, self._files, name)

@@ -1,13 +1,13 @@
-"""What a job needs from the place where its set is published.
+"""The interfaces between a job and the place of publication.
 
 A destination reads, writes, lists and deletes small objects, and it publishes a set. The job calls
 only these interfaces, so that a folder and an object store are the same to it. The protocol of a
 publication is the same for both: stage the shards, then the manifest, the index last.
 
-An object store implements it as follows. Shards have content names (``content_named``) and are
+An object store implements it as follows. Shards have content names (``name_salt``) and are
 written at once, only if absent; staging is the final place. ``publish`` writes the manifest under a
-name that is derived from the index, then replaces the index only if its version has not
-changed. What a lost race leaves behind is not listed.
+name that the index contains, then replaces the index only if its version has not
+changed. No index lists the files of a build that lost this race.
 """
 
 from __future__ import annotations
@@ -15,27 +15,49 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import IO, NamedTuple, Protocol
+from typing import IO, Any, NamedTuple, Protocol
 
+from ..transport.target import Target
 from .manifest import Feed, Manifest, ShardRecord
 
 
 class Stored(NamedTuple):
-    """What is known of a stored file without reading it: its size in bytes, its time."""
+    """The metadata of a stored file.
+
+    Attributes:
+        size: in bytes.
+        mtime_ns: its time, in a folder.
+        e_tag: its ETag, in a store.
+    """
 
     size: int
     mtime_ns: int
+    e_tag: str | None = None
+
+
+class ShardSink(Protocol):
+    """What takes the shards of a build; threads of the core call it."""
+
+    def put(self, name: str, data: Any, digest: str, /) -> None:
+        """Takes a complete file: its content as a buffer, and the digest before compression."""
+
+    def finish(self) -> None:
+        """Returns when all files are durable."""
 
 
 class Staging(Protocol):
-    """Where one part of a job is written. Nothing in it is live."""
+    """The place to which one part of a job is written. Nothing in it is live."""
 
     @property
     def scratch(self) -> Path:
         """A local folder for temporary files of this process."""
 
-    def sink(self) -> Path:
-        """What the core writes shards to: the path of a folder that exists."""
+    @property
+    def sizes(self) -> Mapping[str, int]:
+        """The sizes of files that may differ from what the core wrote, by name."""
+
+    def sink(self) -> Path | ShardSink:
+        """Where the core writes shards: an existing folder, or an object that receives them."""
 
     def complete(self, names: Mapping[str, str], rejects: Sequence[Path]) -> list[str]:
         """Ends a part.
@@ -50,15 +72,23 @@ class Staging(Protocol):
 
 
 class Publication(Staging, Protocol):
-    """The exclusive right to change what is live."""
+    """The exclusive right to change the live set."""
 
     @property
     def notes(self) -> Mapping[str, int]:
         """The number of repairs at the start, by warning code."""
 
     @property
-    def left(self) -> int:
-        """Files in the place of old sitemaps that urlset did not make, and left."""
+    def leftovers(self) -> Mapping[str, int]:
+        """The number of files that the publication could not remove, by warning code."""
+
+    @property
+    def temporary(self) -> Path:
+        """A local folder that is removed with the publication; :meth:`put_feed` takes its files."""
+
+    @property
+    def index_overhead(self) -> int:
+        """The bytes that the destination adds to the first index."""
 
     @property
     def published(self) -> bool:
@@ -70,7 +100,7 @@ class Publication(Staging, Protocol):
 
     @property
     def waited(self) -> Collection[str]:
-        """The pending names of those that previous builds left."""
+        """The pending names of the feeds of previous builds."""
 
     @property
     def folder(self) -> str:
@@ -78,10 +108,10 @@ class Publication(Staging, Protocol):
 
     @property
     def version(self) -> str:
-        """The version of what is live; :data:`ABSENT` before the first build."""
+        """The version of the live set; :data:`ABSENT` before the first build."""
 
     def manifest(self) -> Manifest | None:
-        """The manifest of what is live; None before the first build."""
+        """The manifest of the live set; None before the first build."""
 
     def begin_parts(self, job: str) -> None:
         """Prepares the staging of a job with several parts."""
@@ -89,11 +119,14 @@ class Publication(Staging, Protocol):
     def is_untouched(self, record: ShardRecord) -> bool:
         """Whether a live shard is as its build left it."""
 
-    def owns(self, target: Path, files: Iterable[str]) -> bool:
-        """Whether a local path is one of these files of the set, or of its state."""
+    def owns(self, target: Target, files: Iterable[str]) -> bool:
+        """Whether a path or an address is one of these files of the set, or of its state."""
 
     def is_live(self, path: str, text: str) -> bool:
         """Whether a small file is live with exactly this content."""
+
+    def expect(self, paths: Iterable[str]) -> None:
+        """Prepares :meth:`stored` for the shards of the parts of a job."""
 
     def stored(self, path: str, *, staged: bool) -> Stored | None:
         """A staged or live shard; None if there is none."""
@@ -119,16 +152,19 @@ class Publication(Staging, Protocol):
         """Whether the next build completes this publication."""
 
     def writing(self, place: Path) -> AbstractContextManager[None]:
-        """Converts an OSError into a PublishError that reports what is live and what to do."""
+        """Converts an OSError into a PublishError that reports the live set and what to do."""
 
     def reject_file(self, name: str) -> Path | None:
         """A reject file of a part, as a local file that may be changed; None if it is gone."""
 
     def put_rejects(self, file: Path) -> str:
-        """Keeps a local reject file in the state; returns where, for the report."""
+        """Keeps a local reject file in the state; returns its place, for the report."""
 
     def remove_rejects(self) -> None:
         """Removes the reject file of a previous build."""
+
+    def pending_name(self, suffix: str) -> str:
+        """A name for a feed that waits."""
 
     def put_feed(self, pending: str, file: Path) -> None:
         """Moves a local file to the feeds that wait, durably."""
@@ -143,15 +179,15 @@ class Publication(Staging, Protocol):
         """Records which feeds still have to be delivered."""
 
     def feed_place(self, pending: str) -> str:
-        """Where a feed waits, for messages."""
+        """The place of a pending feed, for messages."""
 
 
 class Destination(Protocol):
-    """Where a set is published. It can be pickled, and creating it touches nothing."""
+    """The place of publication. It can be pickled; creating it neither reads nor writes."""
 
     @property
-    def content_named(self) -> bool:
-        """Whether every shard needs a content name, also in a job with one part."""
+    def name_salt(self) -> str | None:
+        """What content names of shards cover besides the content; None if they may have numbers."""
 
     def absolute(self) -> Destination:
         """The same destination for processes with another working directory."""
@@ -159,12 +195,12 @@ class Destination(Protocol):
     def publication(
         self, name: str, sets: Sequence[str] = (), *, job: str | None = None
     ) -> AbstractContextManager[Publication]:
-        """Locks without waiting, and completes or removes what killed builds left.
+        """Locks without waiting, and completes or cleans up killed builds.
 
         Args:
-            name: of the set; those of other names in the same destination are left alone.
+            name: of the set; sets of other names in the same destination do not change.
             sets: the names of its ``[[set]]`` tables.
-            job: publishes what the parts of this job have staged.
+            job: publishes the staged files of the parts of this job.
 
         Raises:
             PublishError: ``output.locked``: another build is publishing here; ``job.closed``: the
@@ -179,10 +215,10 @@ class Destination(Protocol):
         """
 
     def abort(self, name: str, job: str) -> None:
-        """Removes what the parts of a job have staged."""
+        """Removes the staged files of the parts of a job."""
 
     def local_folders(self) -> tuple[Path, ...]:
         """The local folders that a publication creates."""
 
-    def reserves(self, target: Path) -> bool:
-        """Whether a local path has the name of a sitemap of a set, or of a file of its state."""
+    def reserves(self, target: Target) -> bool:
+        """Whether a target has the name of a sitemap of a set, or of a file of its state."""

@@ -1,6 +1,6 @@
 """The manifest of a set and the journal of a publication: their only reader and writer.
 
-The manifest lists what a build made live. The journal lists what a publication moves and removes,
+The manifest lists the live set. The journal lists the files that a publication moves and removes,
 so that the next build can complete it. Both are JSON files in the state folder.
 
 For maintainers: the state folder may contain anything: a file of another program, a damaged disk,
@@ -32,14 +32,15 @@ MAX_DEPTH = 16
 MAX_INT = (1 << 63) - 1
 #: the limit of Linux for a path, in bytes
 MAX_PATH = 4_096
-DIGEST = re.compile(r"[0-9a-f]{32}")
-TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", re.ASCII)
+# patterns that only some builds need: `re` compiles them at their first use, not at start-up
+DIGEST = r"[0-9a-f]{32}"
+TIME = r"(?a)\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"
 #: the name of a change feed that waits for its delivery
-PENDING = re.compile(r"changes-pending-[0-9]{1,9}\.(csv|jsonl|parquet)")
+PENDING = r"changes-pending-[0-9]{1,9}\.(csv|jsonl|parquet)"
 #: the staging folder of a build in one process
 STAGING = "staging"
 #: the staging folder of a job with several parts, named after the id of the job
-JOB_STAGING = re.compile(r"staging-[0-9a-f]{32}")
+JOB_STAGING = r"staging-[0-9a-f]{32}"
 
 
 class ShardRecord(NamedTuple):
@@ -55,6 +56,7 @@ class ShardRecord(NamedTuple):
         changed_at: when a build last wrote other content, UTC.
         mtime_ns: the modification time of the file; another one means that it was edited.
         host: the host that serves it, in a set that is split by host.
+        e_tag: of the object, in an object store.
     """
 
     path: str
@@ -66,22 +68,60 @@ class ShardRecord(NamedTuple):
     changed_at: str
     mtime_ns: int
     host: str | None = None
+    e_tag: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """The record as JSON; ``host`` only where it is known."""
-        record = self._asdict()
-        if self.host is None:
-            del record["host"]
-        return record
+        """The record as JSON; ``host`` and ``e_tag`` only where they are known."""
+        return _without_none(self._asdict(), "host", "e_tag")
 
 
 class IndexRecord(NamedTuple):
-    """A sitemap index: path, number of sitemaps, size in bytes, URL."""
+    """A sitemap index.
+
+    Attributes:
+        path: relative to the output folder.
+        sitemaps: the number of entries.
+        bytes: the size of the file.
+        url: where it is served.
+        digest: of its text, in an object store.
+    """
 
     path: str
     sitemaps: int
     bytes: int
     url: str | None
+    digest: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The record as JSON; ``digest`` only where it is known."""
+        return _without_none(self._asdict(), "digest")
+
+
+class Feed(NamedTuple):
+    """A change feed: its name in the state folder, and the path where it is delivered."""
+
+    pending: str
+    target: str
+
+
+class StoreRecord(NamedTuple):
+    """What the manifest of an object store contains besides.
+
+    Attributes:
+        build: a random id, so that no two builds write the same manifest.
+        headers: a digest of the headers that the indexes have.
+        journal: a journal lists further changes; the publication is complete once it is gone.
+        feeds: change feeds to deliver, unless their files are gone.
+    """
+
+    build: str
+    headers: str
+    journal: bool = False
+    feeds: tuple[Feed, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """The record as JSON."""
+        return self._asdict() | {"feeds": [feed._asdict() for feed in self.feeds]}
 
 
 class Manifest(NamedTuple):
@@ -102,6 +142,7 @@ class Manifest(NamedTuple):
         urls: the number of URLs in all shards.
         shards, indexes: the files of the set.
         retired: shards of the previous generation that are kept for one more build.
+        store: what an object store needs besides; None for a folder.
     """
 
     urlset: str
@@ -119,6 +160,7 @@ class Manifest(NamedTuple):
     shards: tuple[ShardRecord, ...]
     indexes: tuple[IndexRecord, ...]
     retired: tuple[str, ...]
+    store: StoreRecord | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """The manifest as JSON."""
@@ -137,8 +179,9 @@ class Manifest(NamedTuple):
             "folder": self.folder,
             "urls": self.urls,
             "shards": [shard.to_dict() for shard in self.shards],
-            "indexes": [index._asdict() for index in self.indexes],
+            "indexes": [index.to_dict() for index in self.indexes],
             "retired": list(self.retired),
+            **({"store": self.store.to_dict()} if self.store is not None else {}),
         }
 
     def files(self) -> Iterator[str]:
@@ -150,18 +193,11 @@ class Manifest(NamedTuple):
         yield from self.retired
 
 
-class Feed(NamedTuple):
-    """A change feed: its name in the state folder, and the path where it is delivered."""
-
-    pending: str
-    target: str
-
-
 class Journal(NamedTuple):
     """A publication that was begun.
 
     Attributes:
-        new: the new manifest; None if nothing is left but to deliver the feeds.
+        new: the new manifest; None if only the feeds are not delivered yet.
         moves: the staged files, in the order in which they are moved.
         remove: the files of the previous set that the new one does not list.
         feeds: change feeds that are delivered afterwards; None in a journal of urlset 0.1.
@@ -194,12 +230,16 @@ class Journal(NamedTuple):
             yield from self.new.files()
 
 
+def _without_none(record: dict[str, Any], *names: str) -> dict[str, Any]:
+    return {key: value for key, value in record.items() if value is not None or key not in names}
+
+
 def to_json(content: Manifest | Journal) -> str:
     """The text of the file."""
     return json.dumps(content.to_dict(), separators=(",", ":"))
 
 
-def parse_manifest(data: bytes, path: Path) -> Manifest:
+def parse_manifest(data: bytes, path: Path | str) -> Manifest:
     """Reads and checks a manifest.
 
     Args:
@@ -213,7 +253,7 @@ def parse_manifest(data: bytes, path: Path) -> Manifest:
         return _manifest(_current(data, path))
 
 
-def parse_journal(data: bytes, path: Path) -> Journal:
+def parse_journal(data: bytes, path: Path | str) -> Journal:
     """Reads and checks a journal, as :func:`parse_manifest`.
 
     Raises:
@@ -223,7 +263,7 @@ def parse_journal(data: bytes, path: Path) -> Journal:
         return _journal(_current(data, path))
 
 
-def damaged(path: Path) -> PublishError:
+def damaged(path: Path | str) -> PublishError:
     """The error for a file of the state folder that cannot be used."""
     return PublishError(
         f"{path}: is damaged; restore it from a copy, or remove it together with the sitemaps of"
@@ -233,8 +273,8 @@ def damaged(path: Path) -> PublishError:
 
 
 @contextmanager
-def _checking(path: Path) -> Iterator[None]:
-    """Converts what the checks below raise."""
+def _checking(path: Path | str) -> Iterator[None]:
+    """Converts the exceptions of the checks below."""
     try:
         yield
     except PublishError as error:
@@ -249,7 +289,7 @@ def _checking(path: Path) -> Iterator[None]:
         raise damaged(path) from None
 
 
-def _current(data: bytes, path: Path) -> dict[str, Any]:
+def _current(data: bytes, path: Path | str) -> dict[str, Any]:
     content = _object(data)
     version = content["manifest"]
     if type(version) is not int or version < 1:
@@ -314,6 +354,7 @@ def _manifest(content: dict[str, Any]) -> Manifest:
         shards=tuple(map(_shard, _list(content, "shards"))),
         indexes=tuple(map(_index, _list(content, "indexes"))),
         retired=tuple(map(_path, _list(content, "retired"))),
+        store=_store(content["store"]) if "store" in content else None,
     )
 
 
@@ -325,7 +366,7 @@ def _journal(content: dict[str, Any]) -> Journal:
     if not all(map(is_sitemap, moves)):
         raise ValueError("moves")
     staging = _text(content, "staging") if "staging" in content else STAGING
-    if staging != STAGING and not JOB_STAGING.fullmatch(staging):
+    if staging != STAGING and not re.fullmatch(JOB_STAGING, staging):
         raise ValueError("staging")
     remove = tuple(map(_path, _list(content, "remove")))
     return Journal(_manifest(content["new"]), moves, remove, feeds, staging)
@@ -333,7 +374,7 @@ def _journal(content: dict[str, Any]) -> Journal:
 
 def _shard(entry: Any) -> ShardRecord:
     digest, changed_at = entry["digest"], entry["changed_at"]
-    if not DIGEST.fullmatch(digest) or not TIME.fullmatch(changed_at):
+    if not re.fullmatch(DIGEST, digest) or not re.fullmatch(TIME, changed_at):
         raise ValueError("shard")
     datetime.fromisoformat(changed_at)
     mtime_ns = entry["mtime_ns"]
@@ -349,6 +390,7 @@ def _shard(entry: Any) -> ShardRecord:
         changed_at=changed_at,
         mtime_ns=mtime_ns,
         host=_text(entry, "host") if "host" in entry else None,
+        e_tag=_text(entry, "e_tag") if "e_tag" in entry else None,
     )
 
 
@@ -358,12 +400,24 @@ def _index(entry: Any) -> IndexRecord:
         sitemaps=_count(entry, "sitemaps", 0),
         bytes=_count(entry, "bytes", 0),
         url=_text(entry, "url") if "url" in entry else None,
+        digest=_text(entry, "digest") if "digest" in entry else None,
+    )
+
+
+def _store(entry: dict[str, Any]) -> StoreRecord:
+    if not isinstance(entry, dict) or type(entry.get("journal")) is not bool:
+        raise TypeError("store")
+    return StoreRecord(
+        build=_text(entry, "build"),
+        headers=_text(entry, "headers"),
+        journal=entry["journal"],
+        feeds=tuple(map(_feed, _list(entry, "feeds"))),
     )
 
 
 def _feed(entry: Any) -> Feed:
     pending, target = _text(entry, "pending"), _text(entry, "target")
-    if not PENDING.fullmatch(pending) or "\0" in target or len(target) > MAX_PATH:
+    if not re.fullmatch(PENDING, pending) or "\0" in target or len(target) > MAX_PATH:
         raise ValueError("feed")
     return Feed(pending, target)
 
@@ -420,7 +474,4 @@ def is_sitemap(path: str) -> bool:
 
 def content_named(path: str) -> bool:
     """Whether the name of a shard contains a digest: no other content ever has this name."""
-    return _CONTENT_NAME.search(path) is not None
-
-
-_CONTENT_NAME = re.compile(r"-[0-9a-f]{16}-[0-9a-f]{16}\.(?:xml|txt)(?:\.gz)?$")
+    return re.search(r"-[0-9a-f]{16}-[0-9a-f]{16}\.(?:xml|txt)(?:\.gz)?$", path) is not None

@@ -3,7 +3,7 @@
 The protocol, with the previous set live until step 4:
 
 1. A lock on ``STATE/lock`` keeps a second build of the same name out.
-2. The journal of a killed build (``STATE/publish.json``) is completed; other litter is removed.
+2. The journal of a killed build (``STATE/publish.json``) is completed; other leftovers are removed.
 3. Shards and indexes are staged in ``STATE/staging`` on the same filesystem, each fsynced.
 4. The journal, with every move and the new manifest, is written, fsynced and renamed into place:
    from here on the new set goes live, in this build or in the next one.
@@ -17,7 +17,7 @@ Files that no manifest lists are never touched. ``test_publish.py`` and ``test_c
 builds at every step, ``test_inject.py`` makes every system call fail.
 
 Sets of different names share an output folder. Steps 2 and 4 to 6 happen under a lock on the state
-folder as a whole, so that two builds see each other's manifests as they are.
+folder as a whole, so that each of two builds reads the current manifest of the other.
 
 A job with several parts stages in ``STATE/staging-ID`` without a lock; steps 1, 2 and 4 to 7 happen
 at its commit. Other builds never remove its staging.
@@ -35,6 +35,7 @@ from pathlib import Path
 from typing import IO
 
 from ..errors import PublishError
+from ..transport.target import Target
 from .completion import DURING, LIVE, Completion
 from .directory import Directory, folder_of, inside
 from .interface import Stored
@@ -81,12 +82,12 @@ def closed(job: str) -> PublishError:
 
 
 class FolderPublication:
-    """The exclusive right to change the set of a name in a folder. A context manager.
+    """The exclusive right to change the set of a name in a folder; a context manager.
 
     Args:
         out: the output folder; created if missing.
-        state: instead of ``OUT/.urlset``. Both may be links, nothing below them may.
-        name: of the set; those of other names in the same folder are left alone.
+        state: instead of ``OUT/.urlset``. Both may be links; nothing below them may be one.
+        name: of the set; sets of other names in the same folder do not change.
         sets: the names of its ``[[set]]`` tables.
         job: the job whose staging is published; None for a build in one process.
 
@@ -154,7 +155,7 @@ class FolderPublication:
             "changes.recovered": self._recovery.put_aside,
         }
         self._manifest = read_manifest(self._files)
-        # recovery removed what others planted, so what is staged through this path stays in it
+        # recovery removed foreign links, so files staged through this path stay in the folder
         try:
             self._staged = self._open.enter_context(
                 self._files.sub(self.staging.name, make=self._job is None)
@@ -165,7 +166,7 @@ class FolderPublication:
     def __exit__(self, *_: object) -> None:
         try:
             # A failed build leaves nothing; what cannot be removed now, the next build removes.
-            # Once there is a journal, the next build needs what is staged to complete it. The
+            # Once there is a journal, the next build needs the staged files to complete it. The
             # commit of a job can be repeated until it succeeds.
             if not self.is_pending() and (self._job is None or self._done):
                 with contextlib.suppress(OSError, PublishError):
@@ -185,9 +186,14 @@ class FolderPublication:
         self._open.close()
 
     @property
-    def left(self) -> int:
-        """Files in the place of old sitemaps that urlset did not make, and left."""
-        return self._steps.left
+    def leftovers(self) -> dict[str, int]:
+        """The number of foreign files with the names of old sitemaps; they were not removed."""
+        return {"publish.left": self._steps.left} if self._steps.left else {}
+
+    @property
+    def index_overhead(self) -> int:
+        """A folder adds nothing to an index."""
+        return 0
 
     @property
     def published(self) -> bool:
@@ -207,7 +213,7 @@ class FolderPublication:
         return ABSENT if found is None else found.version
 
     def manifest(self) -> Manifest | None:
-        """The manifest of what is live; None before the first build."""
+        """The manifest of the live set; None before the first build."""
         return self._manifest
 
     def is_pending(self) -> bool:
@@ -215,13 +221,23 @@ class FolderPublication:
         return self._steps.phase == DURING
 
     def writing(self, place: Path) -> AbstractContextManager[None]:
-        """Converts an OSError into a PublishError that reports what is live and what to do."""
+        """Converts an OSError into a PublishError that reports the live set and what to do."""
         return self._steps.writing(place)
 
     @property
     def scratch(self) -> Path:
         """The folder for temporary files of this process."""
         return self.state
+
+    @property
+    def temporary(self) -> Path:
+        """The staging folder."""
+        return self.staging
+
+    @property
+    def sizes(self) -> Mapping[str, int]:
+        """The core knows the sizes of all files."""
+        return {}
 
     def sink(self) -> Path:
         """The staging folder."""
@@ -247,7 +263,7 @@ class FolderPublication:
             for path, text in files.items():
                 self._stage(path, text)
             return
-        from ..threads import Pool  # concurrent.futures takes milliseconds at start-up
+        from ..pool import Pool  # concurrent.futures takes milliseconds at start-up
 
         with Pool(STAGING_THREADS) as threads:
             for _ in threads.map(self._stage, files, files.values()):
@@ -257,8 +273,10 @@ class FolderPublication:
         with self.writing(self.staging):
             self._staged.write(path, text.encode())
 
-    def owns(self, target: Path, files: Iterable[str]) -> bool:
-        """Whether a local path is one of these files of the set, or of its state."""
+    def owns(self, target: Target, files: Iterable[str]) -> bool:
+        """Whether a path is one of these files of the set, or of its state."""
+        if not isinstance(target, Path):
+            return False
         real, out = target.resolve(), self.out.resolve()
         if real in {self.state.resolve() / name for name in STATE_FILES}:
             return True
@@ -280,6 +298,9 @@ class FolderPublication:
         except (OSError, PublishError):
             return False
         return found == Stored(record.compressed_bytes, record.mtime_ns)
+
+    def expect(self, paths: Iterable[str]) -> None:
+        """The files of a folder need no preparation."""
 
     def stored(self, path: str, *, staged: bool) -> Stored | None:
         """A staged or live regular file; None if there is none."""
@@ -303,15 +324,15 @@ class FolderPublication:
         Raises:
             PublishError: a file is in the way that no manifest lists, or the disk failed.
         """
-        former = self._manifest
+        previous = self._manifest
         feeds = self.feeds if feeds is None else feeds
-        if not moves and former == manifest:
+        if not moves and previous == manifest:
             if tuple(feeds) != tuple(self.feeds):
                 with self.writing(self.state):
                     self.keep_feeds(feeds)
             self._done = True
             return
-        old = set(former.files()) if former is not None else set()
+        old = set(previous.files()) if previous is not None else set()
         with self.writing(self.out), alone(self._root):
             self._check_targets(moves, manifest, old)
             for path in {folder_of(path): path for path in moves}.values():
@@ -365,6 +386,11 @@ class FolderPublication:
         """Removes the reject file of a previous build."""
         with self.writing(self.state / REJECTS):
             self._files.clear(REJECTS)
+
+    def pending_name(self, suffix: str) -> str:
+        """The name that follows those that wait."""
+        numbers = [int(feed.pending.split("-")[2].partition(".")[0]) for feed in self.feeds]
+        return f"changes-pending-{max(numbers, default=0) + 1}{suffix}"
 
     def put_feed(self, pending: str, file: Path) -> None:
         """Moves a file of the staging folder to the feeds that wait."""

@@ -1,9 +1,10 @@
-"""What a build does first: it completes a killed publication and finds the state of its set."""
+"""The start of a build: completes a killed publication and finds the state of its set."""
 
 from __future__ import annotations
 
 import contextlib
 import os
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -59,7 +60,7 @@ class Recovery:
         self._folder = folder
 
     def run(self) -> None:
-        """Finds the state, completes what was begun, and removes litter.
+        """Finds the state, completes a publication that was begun, and removes leftovers.
 
         Raises:
             PublishError: ``publish.other_name``: the index of this name belongs to another set;
@@ -73,7 +74,7 @@ class Recovery:
             raise self.of_another(index, others[index])
         waiting = {feed.pending for feed in self.feeds}
         for name in self.state.list():
-            if name not in waiting and LITTER.fullmatch(name):
+            if name not in waiting and re.fullmatch(LITTER, name):
                 self.state.clear(name)
 
     def others(self) -> dict[str, str]:
@@ -148,7 +149,7 @@ class Recovery:
             return
 
     def _make_way(self) -> None:
-        """Moves the manifest that urlset 0.1 wrote for another name to a folder of its own."""
+        """Moves the manifest that urlset 0.1 wrote for another name to its own folder."""
         try:
             journal, known = _journal_and_manifest(self.root)
         except PublishError:
@@ -171,7 +172,7 @@ class Recovery:
         if journal is not None and journal.new is not None:
             self._steps.complete(journal, journal.new, source)
             self.recovered = True
-        for pending in filter(PENDING.fullmatch, source.list()):
+        for pending in (name for name in source.list() if re.fullmatch(PENDING, name)):
             self._put_aside(pending, source, target)
         source.delete(JOURNAL)
         source.clear(STAGING)

@@ -37,15 +37,12 @@ STATE_FILES = (MANIFEST, JOURNAL, LOCK)
 #: the name whose state is the state folder itself
 DEFAULT_NAME = "sitemap"
 #: other names in the state folder, which no set can have there
-RESERVED = re.compile(
-    r"staging(-[0-9a-f]{32})?|lock|lock\.names|announce|(manifest|publish)\.json(\.new)?"
-    r"|rejects\.csv|(changes|rejects)-.*\.(csv|jsonl|parquet|new)",
-    re.IGNORECASE | re.ASCII,
+RESERVED = (
+    r"(?ai)staging(-[0-9a-f]{32})?|lock|lock\.names|announce|(manifest|publish)\.json(\.new)?"
+    r"|rejects\.csv|(changes|rejects)-.*\.(csv|jsonl|parquet|new)"
 )
-#: what a build leaves that ended before its journal; not the staging of jobs with several parts
-LITTER = re.compile(
-    r"staging|(manifest|publish)\.json\.new|rejects-.*\.new|changes-pending[-.].*", re.ASCII
-)
+#: leftovers of a build that ended before its journal; not the staging of jobs with several parts
+LITTER = r"staging|(manifest|publish)\.json\.new|rejects-.*\.new|changes-pending[-.].*"
 
 
 def check_state_name(name: str) -> str:
@@ -55,7 +52,7 @@ def check_state_name(name: str) -> str:
         ConfigError: ``config.name``.
     """
     check_name(name)
-    if RESERVED.fullmatch(name):
+    if re.fullmatch(RESERVED, name):
         raise ConfigError(
             f"name: {name!r} is a name that the state folder uses itself; choose another",
             code="config.name",
@@ -98,7 +95,7 @@ def states_in(root: Directory) -> Iterator[tuple[str, Directory]]:
     """The states of all names, ``sitemap`` first; each is open for one iteration of the loop."""
     yield DEFAULT_NAME, root
     for name in root.list():
-        if RESERVED.fullmatch(name):
+        if re.fullmatch(RESERVED, name):
             continue
         try:
             folder = root.sub(name)

@@ -8,6 +8,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from .. import _core
+from ..destination.manifest import Manifest
 from ..destination.state import manifests_of
 from ..errors import InputError
 from ..report import MAX_GOOGLE_INDEXES
@@ -19,7 +20,7 @@ MAX_SEGMENTS = 32
 
 
 def files_of_file(path: Path) -> Found:
-    """One file and, if it is an index, what it lists."""
+    """One file and, if it is an index, the files that it lists."""
     kind, children = peek(path)
     found = Found([Item(path, path.name)])
     if kind == "index":
@@ -27,14 +28,21 @@ def files_of_file(path: Path) -> Found:
     return found
 
 
-def files_of_folder(root: Path) -> Found:
+def files_of_folder(
+    root: Path, manifests: list[Manifest] | None = None, name: str | None = None
+) -> Found:
     """All sitemap files in a folder.
+
+    Args:
+        manifests: of the sets in it; by default those in its state folder.
+        name: the name in errors; by default its path.
 
     Raises:
         InputError: ``target.empty``, ``target.unreadable``.
     """
     found = Found()
-    manifests = manifests_of(root)
+    manifests = manifests_of(root) if manifests is None else manifests
+    name_of_root = name or str(root)
     # the options of its set apply to each file; strict rules apply to the file of no set
     found.rules = [Rules(), *map(Rules.of, manifests)]
     rules_of = {path: number for number, each in enumerate(manifests, 1) for path in each.files()}
@@ -70,7 +78,9 @@ def files_of_folder(root: Path) -> Found:
         message = f"this folder cannot be read: {error.strerror}"
         found.of_file(f"{folder}/", "file.unreadable", message)
     if not found.items and not unreadable:
-        raise InputError(f"{root}: no sitemap in this folder", code="target.empty", input=str(root))
+        raise InputError(
+            f"{name_of_root}: no sitemap in this folder", code="target.empty", input=name_of_root
+        )
     return found
 
 
@@ -166,26 +176,39 @@ def _local(loc: str, root: Path) -> tuple[Path | None, str]:
     Returns:
         the path and "", or ``None`` and a hint for the message.
     """
-    try:
-        parts = [unquote(part) for part in urlsplit(loc).path.split("/") if part]
-    except ValueError:
-        return None, ""
-    if any(part in (".", "..") or set(part) & {"/", "\\", "\0", ":"} for part in parts):
-        return None, ""
-    ends = [parts[start:] for start in range(max(0, len(parts) - MAX_SEGMENTS), len(parts))]
+    ends, others = children_keys(loc)
     for end in ends:
-        path = root.joinpath(*end)
+        path = root / end
         try:
             if path.is_file() and path.resolve().is_relative_to(root.resolve()):
                 return path, ""
         except OSError:
             continue
-    for *folders, name in ends:
-        other = name[:-3] if name.lower().endswith(".gz") else f"{name}.gz"
-        path = root.joinpath(*folders, other)
+    for other in others:
+        path = root / other
         try:
-            if other and path.is_file():
+            if path.is_file():
                 return None, f"; there is {path.relative_to(root).as_posix()}"
         except OSError:
             continue
     return None, ""
+
+
+def children_keys(loc: str) -> tuple[list[str], list[str]]:
+    """The paths in a folder that a URL may mean, the longest first; those with the other ending.
+
+    The URL is hostile by assumption: no path leads out of the folder.
+    """
+    try:
+        parts = [unquote(part) for part in urlsplit(loc).path.split("/") if part]
+    except ValueError:
+        return [], []
+    if any(part in (".", "..") or set(part) & {"/", "\\", "\0", ":"} for part in parts):
+        return [], []
+    ends = [parts[start:] for start in range(max(0, len(parts) - MAX_SEGMENTS), len(parts))]
+    others = []
+    for *folders, name in ends:
+        other = name[:-3] if name.lower().endswith(".gz") else f"{name}.gz"
+        if other:
+            others.append("/".join((*folders, other)))
+    return ["/".join(end) for end in ends], others

@@ -1,4 +1,4 @@
-"""From what the user names to sitemap files: a file, a folder, an index, an http(s) URL."""
+"""The sitemap files of a target: a file, a folder, an index, an http(s) URL, an object store."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from ..errors import InputError
+from ..outfile import is_store
 from .folder import files_of_file, files_of_folder
 from .targets import Found
 
@@ -29,6 +30,12 @@ def find(target: str | os.PathLike[str], *, allow_private: bool = False) -> Iter
         InputError: ``target.missing``, ``target.unreadable``, ``target.kind``, ``target.empty``,
             and the codes of a URL that cannot be fetched.
     """
+    if is_store(target):
+        from .store import stored
+
+        with stored(target) as found:
+            yield found
+        return
     text = os.fspath(target)
     if is_url(text):
         from .fetch import fetched  # httpx takes 60 ms

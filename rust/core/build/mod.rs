@@ -8,7 +8,7 @@
 //! ```
 //!
 //! [`pipeline`] is the only module that knows all stages and the threads. The stages exchange the
-//! types of [`crate::flow`] and do not know each other.
+//! types of [`crate::flow`] and do not import each other.
 
 pub mod duplicates;
 pub mod pipeline;

@@ -5,27 +5,27 @@
 pub struct Columns {
     /// Their names.
     pub names: Vec<String>,
-    /// What may be expected of each; all text in CSV.
+    /// The kind of each; all are text in CSV.
     pub kinds: Vec<ColumnKind>,
 }
 
-/// What a column holds.
+/// The kind of the values of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ColumnKind {
-    /// Text, also behind a dictionary.
+    /// Text, also in a dictionary.
     Text,
     /// Numbers, times, truth values.
     Scalar,
     /// Lists, structs, maps.
     Nested,
-    /// Nothing that urlset reads (binary, intervals).
+    /// Types that urlset does not read (binary, intervals).
     Other,
 }
 
 /// One value. Empty text counts as [`Cell::Null`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Cell<'a> {
-    /// Nothing.
+    /// No value.
     Null,
     /// Text, not yet known to be UTF-8.
     Text(&'a [u8]),
@@ -45,7 +45,7 @@ pub enum Cell<'a> {
     Date(i32),
     /// Seconds since the epoch, UTC; the fraction is cut.
     Instant(i64),
-    /// Seconds since 1970-01-01T00:00:00 on a clock whose zone is not told; the fraction is cut.
+    /// Seconds since 1970-01-01T00:00:00 on a clock of an unknown zone; the fraction is cut.
     Local(i64),
 }
 

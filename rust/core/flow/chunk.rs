@@ -1,4 +1,4 @@
-//! What a renderer makes of a batch: bytes of `<url>` elements and a small record for each.
+//! The rendered rows of a batch: bytes of `<url>` elements and a small record for each.
 
 use std::collections::BTreeMap;
 use std::iter::once;
@@ -38,7 +38,7 @@ pub const FULL_BYTES: usize = 2 << 20;
 /// Rejects from which on a chunk is full; each may have [`MAX_REJECT_VALUE`] bytes.
 const FULL_REJECTS: usize = 1_024;
 
-/// How often something happened, by code.
+/// The number of occurrences of each code.
 pub type Counts = BTreeMap<&'static str, u64>;
 
 /// A part of [`Chunk::split_text`].
@@ -59,7 +59,7 @@ pub struct Chunk {
     pub totals: Option<Totals>,
     /// For each entry the keyed 128-bit hash of its loc, if duplicates are looked for.
     pub keys: Vec<u128>,
-    /// For each entry what its group of languages needs, if rows are members of groups.
+    /// For each entry its membership in a group of languages, if rows are members of groups.
     pub members: Vec<Member>,
     /// For each entry the place of its value in `split_text`, if the build is split by values.
     pub splits: Vec<SplitSpan>,
@@ -77,7 +77,7 @@ pub struct Chunk {
     pub filtered: u64,
     /// URLs beyond the first of rows that become several.
     pub expanded: u64,
-    /// Warnings about what was written, by code.
+    /// Warnings about written URLs, by code.
     pub notes: Counts,
     /// The locs of the sample in which near-duplicates are counted.
     pub samples: Vec<Sample>,
@@ -124,7 +124,7 @@ impl Chunk {
     pub fn take_full(&mut self) -> Chunk {
         let mut next = self.pool.as_ref().map_or_else(Chunk::default, Chunk::new);
         next.row_notes = take(&mut self.row_notes);
-        // the next one will be full as well; growing by doubling would take twice the memory
+        // the next chunk will be full as well; growing by doubling would take twice the memory
         next.bytes.reserve_exact(FULL_BYTES + FULL_BYTES / 8);
         let mut full = replace(self, next);
         full.sum_up();

@@ -10,7 +10,7 @@ pub const ELEMENT_START: &[u8] = b"<url><loc>";
 /// The offset of the loc in an XML element.
 pub const LOC_OFFSET: usize = ELEMENT_START.len();
 
-/// What later stages need to know of one `<url>`.
+/// The properties of one `<url>` that later stages use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Entry {
     /// Bytes in the chunk.

@@ -19,7 +19,7 @@ impl HashKey {
         HashKey { low: random(), high: random() }
     }
 
-    /// A key that is the same in every run, and known to everybody.
+    /// A key that is the same in every run, and public.
     pub const fn fixed(low: u64, high: u64) -> HashKey {
         HashKey { low, high }
     }

@@ -96,9 +96,9 @@ impl<'de: 'a, 'a> Visitor<'de> for Any<'a> {
     }
 }
 
-/// Where the strings of a JSON array of plain strings, `["a","b"]`, stand, without making a tree:
-/// what a catalog holds nearly always. `None`, after any number of calls, for all else: the caller
-/// starts anew with [`Json::parse`].
+/// Calls `each` with the ranges of the strings of a JSON array such as `["a","b"]`, without building a
+/// tree. Nearly all lists in catalogs have this form. Returns `None` for any other text, possibly after
+/// some calls: the caller then discards them and uses [`Json::parse`].
 pub fn plain_strings(text: &[u8], mut each: impl FnMut(Range<usize>)) -> Option<()> {
     fn blanks(rest: &[u8]) -> &[u8] {
         let blank = |byte: &&u8| matches!(byte, b' ' | b'\t' | b'\n' | b'\r');
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn the_short_way_agrees_with_serde() {
+    fn plain_strings_agree_with_serde() {
         for text in [
             "[]",
             " [ ] ",

@@ -191,7 +191,7 @@ mod tests {
             let hashes: Vec<u128> = (0..round * 7)
                 .map(|_| {
                     seed = seed.wrapping_mul(0x2d99787926d46932a4c1f32680f70c55).wrapping_add(1);
-                    // few enough to repeat, in all partitions, with the odd zero
+                    // few enough to repeat, in all partitions, including zeros
                     ((seed >> 64) % 20_000).wrapping_mul(0x9e41_8937_4bc6_a7ef_9db2_2d0e_5604_1893)
                 })
                 .collect();

@@ -1,6 +1,6 @@
 //! An entry as a member of a group of languages.
 
-/// What a renderer reports of an entry for its group.
+/// The membership of an entry in a group.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Member {
     /// The keyed hash of the group's key; 0 for a row without a group.

@@ -1,4 +1,4 @@
-//! What passes between the stages of a build.
+//! The data that passes between the stages of a build.
 //!
 //! ```text
 //! read --source: batches of rows of cells--> render --chunk--> shard --shard--> write --outcome-->
@@ -21,4 +21,5 @@ pub mod sample;
 pub mod shard;
 pub mod source;
 pub mod spill;
+pub mod transcode;
 pub mod value;

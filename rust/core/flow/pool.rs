@@ -18,7 +18,7 @@ pub struct Buffers {
 }
 
 impl Buffers {
-    /// Bytes that they take in memory.
+    /// Their bytes in memory.
     pub fn memory(&self) -> usize {
         self.bytes.capacity()
             + self.entries.capacity() * size_of::<Entry>()

@@ -9,8 +9,8 @@ use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use crossbeam_channel::bounded;
 
 use crate::error::{Error, Kind, Result};
-use crate::inspect::diff::{Change, Counts, Options, SetFile, diff};
-use crate::inspect::read::{BatchStream, internal, tell};
+use crate::inspect::diff::{Change, DiffCounts, Options, SetFile, diff};
+use crate::inspect::read::{BatchStream, internal, send_error};
 use crate::inspect::records::text;
 use crate::inspect::rows::ROWS;
 use crate::thread::{inject, start};
@@ -47,29 +47,29 @@ impl Batches {
     }
 }
 
-/// Compares behind a stream of batches. `counts` has them once the stream is at its end.
+/// Compares two sets in a thread, and returns the changes as a stream. `counts` is set at its end.
 pub fn stream(
     old: Vec<SetFile>,
     new: Vec<SetFile>,
     options: Options,
-    counts: Arc<Mutex<Option<Counts>>>,
+    counts: Arc<Mutex<Option<DiffCounts>>>,
 ) -> BatchStream {
     let (sender, receiver) = bounded(4);
     let stop = Arc::new(AtomicBool::new(false));
     let stopped = stop.clone();
-    let told = sender.clone();
+    let errors = sender.clone();
     let work = move || {
         let columns = std::array::from_fn(|_| StringBuilder::new());
         let mut batches = Batches { schema: schema(), columns };
-        // the taker is gone: so is the reason to go on
-        let gone = |_| Error::cancelled();
+        // no consumer is left
+        let cancelled = |_| Error::cancelled();
         let mut sink = |change: &Change| -> Result<()> {
             inject("changes.row");
             batches.push(change);
             if batches.columns[0].len() < ROWS {
                 Ok(())
             } else {
-                sender.send(Some(batches.finish())).map_err(gone)
+                sender.send(Some(batches.finish())).map_err(cancelled)
             }
         };
         let found = diff(&old, &new, &options, &mut || stopped.load(Ordering::Relaxed), &mut sink);
@@ -79,7 +79,7 @@ pub fn stream(
                     *counts = Some(found);
                 }
                 if batches.columns[0].len() > 0 {
-                    sender.send(Some(batches.finish())).ok(); // or the taker is gone
+                    sender.send(Some(batches.finish())).ok(); // the consumer may be gone
                 }
             }
             Err(error) if error.kind == Kind::Cancelled => {}
@@ -89,7 +89,7 @@ pub fn stream(
         }
         sender.send(None).ok(); // likewise
     };
-    let started = start("changes", work, tell(told.clone()));
-    started.map(drop).unwrap_or_else(tell(told));
+    let started = start("changes", work, send_error(errors.clone()));
+    started.map(drop).unwrap_or_else(send_error(errors));
     BatchStream::new(schema(), vec![receiver], stop)
 }

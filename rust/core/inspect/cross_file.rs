@@ -1,7 +1,7 @@
 //! Findings that need all files: duplicates, and alternates that do not link back.
 //!
-//! Each URL and each link is a record of its hash and its place. Equal hashes are grouped, and the
-//! files with findings are read again for the URL and the line.
+//! Each URL and each link is a record of its hash and its place. Records with equal hashes are grouped.
+//! Files with findings are read again for the URLs and the lines.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -134,29 +134,29 @@ pub fn one_way(
 }
 
 /// A kind of finding: the code for a file, and the message for the name of the other file.
-pub struct Kind<'a> {
+pub struct FindingKind<'a> {
     code: &'a dyn Fn(&Target) -> &'static Code,
     message: fn(&str) -> String,
 }
 
 /// A URL that is listed more than once.
-pub fn duplicate<'a>(code: &'a dyn Fn(&Target) -> &'static Code) -> Kind<'a> {
-    Kind { code, message: |other| format!("listed already in {other}") }
+pub fn duplicate<'a>(code: &'a dyn Fn(&Target) -> &'static Code) -> FindingKind<'a> {
+    FindingKind { code, message: |other| format!("listed already in {other}") }
 }
 
 /// An alternate that does not link back.
-pub const ONE_WAY: Kind<'static> = Kind {
+pub const ONE_WAY: FindingKind<'static> = FindingKind {
     code: &|_| &alternate::ONE_WAY,
     message: |_| "an alternate of it does not link back, or is not in these sitemaps".to_owned(),
 };
 
-/// Adds findings to the reports. Reads the files again for URLs and lines; for a file that cannot be
-/// read any more, the findings are counted and not listed.
+/// Adds findings to the reports. Reads the files again for URLs and lines; if a file can no longer be
+/// read, its findings are counted and not listed.
 pub fn report(
     targets: &[Target],
     reports: &mut [FileReport],
     found: Vec<FirstFound>,
-    kind: &Kind<'_>,
+    kind: &FindingKind<'_>,
     workers: &mut Workers<'_>,
 ) -> Result<()> {
     let limit = found.first().map_or(0, |found| found.limit);

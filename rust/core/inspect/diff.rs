@@ -1,10 +1,10 @@
 //! The changes between two sets of sitemaps, in bounded memory.
 //!
 //! Files with the same bytes on both sides are skipped before any is inflated. The entries of the
-//! others go to partitions by the hash of their URL, on disk above the memory limit, and each
-//! partition is compared by itself: an entry of one side cancels an equal entry of the other. A URL
-//! counts once, however often a side lists it: it has changed if the entries of the two sides differ
-//! as sets. Entries of skipped files are not compared with those of other files.
+//! others go to partitions by the hash of their URL, on disk above the memory limit. Each partition is
+//! compared separately: an entry of one side cancels an equal entry of the other. A URL that a side
+//! lists several times counts once: it has changed if the two sides have different sets of entries.
+//! Entries of skipped files are not compared with those of other files.
 
 use std::collections::HashMap;
 use std::io::Read;
@@ -74,15 +74,15 @@ pub struct Options {
     pub threads: usize,
     /// Bytes for entries; above that they go to disk.
     pub memory: usize,
-    /// The folder for them; by default the temporary folder of the system.
+    /// The folder for spilled entries; by default the temporary folder of the system.
     pub spill_folder: Option<PathBuf>,
-    /// Skip what cannot be read of a file, instead of failing.
+    /// Skip the unreadable part of a file, instead of failing.
     pub lenient: bool,
 }
 
 /// The totals of a comparison.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Counts {
+pub struct DiffCounts {
     /// URLs only on the new side.
     pub added: u64,
     /// URLs with other fields.
@@ -124,7 +124,7 @@ impl Sides {
 }
 
 /// Compares two sets of files and passes every change to `sink`: sorted by URL if the entries fit
-/// into the memory, else in an order that depends on the URLs alone.
+/// into the memory, otherwise in an order that depends on the URLs alone.
 ///
 /// # Errors
 /// A file cannot be read or is damaged, unless lenient; the disk is full; cancelled.
@@ -134,7 +134,7 @@ pub fn diff(
     options: &Options,
     poll: &mut dyn FnMut() -> bool,
     sink: &mut (dyn FnMut(&Change) -> Result<()> + Send),
-) -> Result<Counts> {
+) -> Result<DiffCounts> {
     let (old, new, skipped) = without_equals(old, new, poll)?;
     let files: Vec<(&SetFile, Side)> = old
         .into_iter()
@@ -164,7 +164,7 @@ pub fn diff(
         Ok(writer)
     })?;
     let entries = partitions.collect(writers)?;
-    let mut counts = Counts { skipped, ..Counts::default() };
+    let mut counts = DiffCounts { skipped, ..DiffCounts::default() };
     if entries.is_on_disk() {
         // one partition at a time, to bound the memory; each is sorted
         for partition in entries.partitions() {
@@ -184,7 +184,7 @@ pub fn diff(
 
 fn report(
     mut changes: Vec<Change>,
-    counts: &mut Counts,
+    counts: &mut DiffCounts,
     sink: &mut (dyn FnMut(&Change) -> Result<()> + Send),
 ) -> Result<()> {
     changes.sort_unstable();
@@ -245,7 +245,7 @@ fn digest_of(path: &Path, poll: &mut dyn FnMut() -> bool) -> std::io::Result<Str
 }
 
 fn unreadable(file: &SetFile, error: &std::io::Error) -> Error {
-    Error::new(ErrorCode::FileUnreadable, crate::error::plain(error)).in_input(&file.name)
+    ErrorCode::FileUnreadable.error(crate::error::plain(error)).in_input(&file.name)
 }
 
 fn read_file(
@@ -270,7 +270,7 @@ fn read_file(
 
 /// An entry in a partition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Record<'a> {
+struct EntryRecord<'a> {
     side: Side,
     /// The hash of all fields but the URL.
     fields: u128,
@@ -287,7 +287,7 @@ fn length(text: Option<&[u8]>) -> [u8; 4] {
     text.map_or(MISSING, |text| text.len() as u32).to_le_bytes() // texts have at most 8 MiB
 }
 
-impl<'a> Record<'a> {
+impl<'a> EntryRecord<'a> {
     /// Passes the bytes of the record to `write`, in pieces.
     fn encode<T>(&self, write: impl FnOnce(&[&[u8]]) -> T) -> T {
         write(&[
@@ -302,7 +302,7 @@ impl<'a> Record<'a> {
     }
 
     /// Splits off the first record; `None` at the end.
-    fn decode(bytes: &mut &'a [u8]) -> Option<Record<'a>> {
+    fn decode(bytes: &mut &'a [u8]) -> Option<EntryRecord<'a>> {
         let [side] = take(bytes)?;
         let fields = u128::from_le_bytes(take(bytes)?);
         let pass = u64::from_le_bytes(take(bytes)?);
@@ -313,7 +313,7 @@ impl<'a> Record<'a> {
             length => Some(take_text(bytes, length)?),
         };
         let side = if side == Side::Old as u8 { Side::Old } else { Side::New };
-        Some(Record { side, fields, pass, loc, lastmod })
+        Some(EntryRecord { side, fields, pass, loc, lastmod })
     }
 }
 
@@ -329,7 +329,7 @@ fn take_text<'a>(bytes: &mut &'a [u8], length: u32) -> Option<&'a [u8]> {
     Some(taken)
 }
 
-/// Fixed, so that the order of changes from disk is the same in every run.
+/// The key is fixed, so that the order of changes from disk is the same in every run.
 const KEY: HashKey = HashKey::fixed(0x75726c, 0x736574);
 
 /// Writes the entries of a file to partitions.
@@ -377,7 +377,7 @@ impl Visitor for Partitioner<'_, '_> {
         let hash = KEY.hash128(entry.loc);
         let (partition, pass) = (hash as u64, (hash >> 64) as u64);
         let (loc, lastmod) = (entry.loc, entry.lastmod);
-        let record = Record { side: self.side, fields, pass, loc, lastmod };
+        let record = EntryRecord { side: self.side, fields, pass, loc, lastmod };
         match record.encode(|pieces| self.writer.push_pieces(partition, pieces)) {
             Ok(()) if self.stopped() => ControlFlow::Break(()),
             Ok(()) => ControlFlow::Continue(()),
@@ -401,7 +401,7 @@ struct Variant {
 
 /// The entries of a URL.
 #[derive(Default)]
-struct Url {
+struct UrlEntries {
     variants: Vec<Variant>,
     /// The entries beyond [`MAX_VARIANTS`].
     rest: Option<Box<Rest>>,
@@ -417,9 +417,9 @@ struct Rest {
     newest: [Option<Box<[u8]>>; 2],
 }
 
-impl Url {
-    fn add(&mut self, record: &Record<'_>) {
-        let Record { side, fields, lastmod, .. } = *record;
+impl UrlEntries {
+    fn add(&mut self, record: &EntryRecord<'_>) {
+        let EntryRecord { side, fields, lastmod, .. } = *record;
         let sides = Sides::of(side);
         if let Some(equal) = self.variants.iter_mut().find(|variant| variant.fields == fields) {
             equal.sides = equal.sides.with(sides);
@@ -466,9 +466,9 @@ fn compare(entries: &Partitioned, partition: usize) -> Result<Vec<Change>> {
     let mut changes = Vec::new();
     let passes = entries.passes(partition);
     for pass in 0..passes {
-        let mut urls: HashMap<Box<[u8]>, Url> = HashMap::new();
+        let mut urls: HashMap<Box<[u8]>, UrlEntries> = HashMap::new();
         entries.scan(partition, |mut bytes| {
-            while let Some(record) = Record::decode(&mut bytes) {
+            while let Some(record) = EntryRecord::decode(&mut bytes) {
                 if record.pass % passes != pass {
                     continue;
                 }
@@ -494,11 +494,12 @@ mod tests {
 
     #[test]
     fn a_record_is_decoded_as_it_was_encoded() {
-        let record = Record { side: Side::New, fields: 1 << 100, pass: 7, loc: b"", lastmod: None };
+        let record =
+            EntryRecord { side: Side::New, fields: 1 << 100, pass: 7, loc: b"", lastmod: None };
         let records = [
-            Record { side: Side::Old, loc: b"https://a.example/", ..record },
-            Record { loc: b"x", lastmod: Some(b""), ..record },
-            Record { lastmod: Some(b"2026-11-21"), ..record },
+            EntryRecord { side: Side::Old, loc: b"https://a.example/", ..record },
+            EntryRecord { loc: b"x", lastmod: Some(b""), ..record },
+            EntryRecord { lastmod: Some(b"2026-11-21"), ..record },
         ];
         let mut bytes = Vec::new();
         for record in &records {
@@ -506,9 +507,9 @@ mod tests {
         }
         let mut rest = &bytes[..];
         for record in records {
-            assert_eq!(Record::decode(&mut rest), Some(record));
+            assert_eq!(EntryRecord::decode(&mut rest), Some(record));
         }
-        assert_eq!(Record::decode(&mut rest), None);
-        assert_eq!(Record::decode(&mut &bytes[..20]), None);
+        assert_eq!(EntryRecord::decode(&mut rest), None);
+        assert_eq!(EntryRecord::decode(&mut &bytes[..20]), None);
     }
 }

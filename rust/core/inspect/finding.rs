@@ -1,9 +1,9 @@
-//! Findings with their positions: all counted, the first of each code listed. And the limit of the
-//! time that a file may take.
+//! Findings with their positions: all are counted, the first of each code are listed. The log also
+//! limits the time that a file may take.
 //!
-//! The time is counted in steps, not measured, so that the same file always gives the same findings.
+//! The time is counted in steps, not measured, so that the same file always has the same findings.
 //! A step takes at most 100 ns. A small file may expand to a document with millions of elements and
-//! findings; the limit depends on the size on disk, so that no file takes far longer than a sitemap of
+//! findings. The limit depends on the size on disk, so that no file takes far longer than a sitemap of
 //! its size. `tests/python/test_verify_hostile.py` measures it.
 
 use std::fmt::Write;
@@ -39,7 +39,7 @@ impl Finding {
     pub fn error(&self) -> Error {
         let Finding { code, at, message, .. } = self;
         let line = if at.line > 0 { format!("line {}: ", at.line) } else { String::new() };
-        Error::new(ErrorCode::Finding(code.name), format!("{line}{message}; {}", code.help))
+        ErrorCode::Finding(code.name).error(format!("{line}{message}; {}", code.help))
     }
 }
 
@@ -136,7 +136,7 @@ impl Log {
         self.add(code, Location::default(), None, message);
     }
 
-    /// Adds a finding that makes a file unreliable otherwise, but not this one.
+    /// Adds a finding whose code usually makes a file unreliable, but not here.
     pub fn add_harmless(
         &mut self,
         code: &'static Code,

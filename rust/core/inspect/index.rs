@@ -1,4 +1,4 @@
-//! What an index lists, and what kind of file a path names.
+//! The entries of an index, and the kind of a file.
 
 use std::io;
 use std::ops::ControlFlow;

@@ -2,11 +2,11 @@
 //!
 //! [`document`] parses the bytes of a file into entries; [`verify`], [`read`] and [`diff`] use them.
 
-mod build;
 pub mod changes;
 pub mod check;
 pub mod codes;
 mod cross_file;
+mod entry_buf;
 
 pub mod diff;
 pub mod document;

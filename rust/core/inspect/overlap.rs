@@ -1,9 +1,18 @@
-//! What two generations of a shard have in common at their ends, left out before they are compared.
+//! Removes the entries that two generations of a shard share at both ends, before a comparison.
 //!
-//! An edit leaves the border of its stable shard mostly where it is, so the old and the new shard of
-//! that border begin and end alike. Equal entries at both ends cancel, because in a build with a
-//! change feed no URL stands in two places (it needs `--duplicates drop` or `fail`). Only what lies
-//! between goes to the comparison, which costs far more a byte.
+//! An edit usually keeps the boundary of its stable shard, so the old and the new shard with that
+//! boundary begin and end with the same entries. Equal entries at both ends cancel, because in a
+//! build with a change feed no URL occurs twice (it requires `--duplicates drop` or `fail`). Only the
+//! entries between them are compared, since the comparison is far slower per byte.
+//!
+//! # For maintainers
+//!
+//! **What must stay true.** Each cut is at the start of a `<url>`, so that no entry is split. The common
+//! suffix is limited to the bytes after the common prefix, so that repeated entries are not removed from
+//! both ends. A file that cannot be read as a shard of a build is not cut: the function returns `None`.
+//!
+//! **Which tests fail.** The test below compares both ends with a loop over bytes.
+//! `test_common_ends_are_cut` in `tests/python/test_nightly.py` compares the entries that remain.
 
 use std::cell::RefCell;
 use std::fs::File;
@@ -17,20 +26,20 @@ use crate::inspect::document::regular;
 
 const URL: &[u8] = b"<url>";
 const END: &[u8] = b"</urlset>\n";
-/// No shard of ours is larger, packed or not; what is goes to the comparison as it is.
-const MOST: u64 = 64 << 20;
+/// No shard of a build is larger, compressed or not; a larger file is compared as a whole.
+const MAX_BYTES: u64 = 64 << 20;
 
 thread_local! {
-    // fresh memory for each document would take as long as to inflate it
+    // allocating memory for each document would take as long as inflating it
     static DOCUMENTS: RefCell<[Vec<u8>; 2]> = const { RefCell::new([Vec::new(), Vec::new()]) };
 }
 
-/// Writes what differs in `old` and `new`, plain or gzip by their names, as documents to `to`; tells
-/// which of the two have entries left, and so were written. `None` where one cannot be read or has
-/// no entries: the comparison says why.
+/// Writes the differing parts of `old` and `new` as documents to `to`. Files are plain or gzip by
+/// their names. Returns which documents have entries and were written, or `None` if a file cannot be
+/// read or has no entries: the comparison of the whole files then reports the reason.
 ///
 /// # Errors
-/// When a file cannot be written.
+/// A file cannot be written.
 pub fn write_differences(old: &Path, new: &Path, to: [&Path; 2]) -> Result<Option<[bool; 2]>> {
     DOCUMENTS.with_borrow_mut(|[one, other]| {
         if read(old, one).is_none() || read(new, other).is_none() {
@@ -50,22 +59,22 @@ pub fn write_differences(old: &Path, new: &Path, to: [&Path; 2]) -> Result<Optio
     })
 }
 
-/// The document of a file in `to`, whose former content does not matter.
+/// Reads the document of a file into `to`, whose former content is overwritten.
 fn read(path: &Path, to: &mut Vec<u8>) -> Option<()> {
     let (mut file, about) = regular::open(path).ok()?;
     to.clear();
     if path.extension().is_none_or(|extension| extension != "gz") {
-        file.take(MOST + 1).read_to_end(to).ok()?;
-        return (to.len() as u64 <= MOST).then_some(());
+        file.take(MAX_BYTES + 1).read_to_end(to).ok()?;
+        return (to.len() as u64 <= MAX_BYTES).then_some(());
     }
-    if about.len() > MOST {
+    if about.len() > MAX_BYTES {
         return None;
     }
     let mut packed = Vec::with_capacity(about.len() as usize);
     file.read_to_end(&mut packed).ok()?;
-    // a gzip file ends with the length of what it holds (RFC 1952)
+    // a gzip file ends with the length of its content (RFC 1952)
     let length = u32::from_le_bytes(*packed.last_chunk()?);
-    if u64::from(length) > MOST {
+    if u64::from(length) > MAX_BYTES {
         return None;
     }
     to.resize(length as usize, 0);
@@ -73,11 +82,11 @@ fn read(path: &Path, to: &mut Vec<u8>) -> Option<()> {
     (found == to.len()).then_some(())
 }
 
-/// What is left of a document, in parts; nothing where it has no entries of its own.
-type Left<'t> = Option<[&'t [u8]; 3]>;
+/// The rest of a document, in parts; `None` if no entries are left.
+type Remainder<'t> = Option<[&'t [u8]; 3]>;
 
 /// Both documents without the entries that they share at their beginning and at their end.
-fn cut<'t>(old: &'t [u8], new: &'t [u8]) -> Option<[Left<'t>; 2]> {
+fn cut<'t>(old: &'t [u8], new: &'t [u8]) -> Option<[Remainder<'t>; 2]> {
     let first = [find(old, URL)?, find(new, URL)?];
     let start = rfind(&old[..common_prefix(old, new)], URL);
     let starts = start.map_or(first, |start| [start, start]);
@@ -91,10 +100,10 @@ fn cut<'t>(old: &'t [u8], new: &'t [u8]) -> Option<[Left<'t>; 2]> {
     Some([left(old, 0), left(new, 1)])
 }
 
-/// Compared at once.
+/// Bytes that are compared at once.
 const BLOCK: usize = 4096;
 
-/// How many bytes two texts begin with alike.
+/// The number of equal bytes at the start of two texts.
 fn common_prefix(one: &[u8], other: &[u8]) -> usize {
     let blocks = one.chunks_exact(BLOCK).zip(other.chunks_exact(BLOCK));
     let whole = blocks.take_while(|(a, b)| a == b).count() * BLOCK;
@@ -102,9 +111,9 @@ fn common_prefix(one: &[u8], other: &[u8]) -> usize {
     whole + rest.take_while(|(a, b)| a == b).count()
 }
 
-/// How many bytes, of at most `most`, two texts end with alike.
-fn common_suffix(one: &[u8], other: &[u8], most: usize) -> usize {
-    let [one, other] = [one, other].map(|text| &text[text.len().saturating_sub(most)..]);
+/// The number of equal bytes at the end of two texts, at most `limit`.
+fn common_suffix(one: &[u8], other: &[u8], limit: usize) -> usize {
+    let [one, other] = [one, other].map(|text| &text[text.len().saturating_sub(limit)..]);
     let blocks = one.rchunks_exact(BLOCK).zip(other.rchunks_exact(BLOCK));
     let whole = blocks.take_while(|(a, b)| a == b).count() * BLOCK;
     let [one, other] = [one, other].map(|text| &text[..text.len() - whole]);
@@ -133,10 +142,10 @@ mod tests {
             });
             let pairs = one.iter().zip(&other);
             assert_eq!(common_prefix(&one, &other), pairs.take_while(|(a, b)| a == b).count());
-            let most = random(one.len().min(other.len()) + 1);
+            let limit = random(one.len().min(other.len()) + 1);
             let pairs = one.iter().rev().zip(other.iter().rev());
-            let same = pairs.take_while(|(a, b)| a == b).count().min(most);
-            assert_eq!(common_suffix(&one, &other, most), same);
+            let same = pairs.take_while(|(a, b)| a == b).count().min(limit);
+            assert_eq!(common_suffix(&one, &other, limit), same);
         }
     }
 }

@@ -18,9 +18,9 @@ use crate::inspect::workers::Workers;
 
 /// The number of partitions; the first byte of a hash selects one.
 const PARTITIONS: usize = 256;
-/// Vectors grow by doubling, and to sort a partition takes its size once more.
+/// Memory per byte of records: vectors grow by doubling, and sorting a partition copies it.
 const OVERHEAD: usize = 3;
-/// The least memory of a writer.
+/// The minimum memory of a writer.
 const MIN_MEMORY: usize = 64 << 10;
 /// Records that are read between two checks of the memory.
 const BLOCK: usize = 1 << 12;
@@ -57,10 +57,10 @@ impl HashRecord {
 }
 
 /// The records of one writer that are in memory, by partition.
-type Parts = Vec<Vec<u8>>;
+type PartitionBytes = Vec<Vec<u8>>;
 
 /// A part of a partition in the temporary file, of whole records.
-struct Chunk {
+struct DiskPart {
     partition: usize,
     segment: Segment,
 }
@@ -69,7 +69,7 @@ struct Chunk {
 #[derive(Default)]
 struct Disk {
     file: Option<SpillFile>,
-    chunks: Vec<Chunk>,
+    chunks: Vec<DiskPart>,
 }
 
 /// Collects records from several threads.
@@ -83,7 +83,7 @@ pub struct Partitions {
 /// The records of one thread.
 pub struct Writer<'p> {
     partitions: &'p Partitions,
-    parts: Parts,
+    parts: PartitionBytes,
     bytes: usize,
 }
 
@@ -152,7 +152,7 @@ impl Writer<'_> {
         for (partition, bytes) in self.parts.iter_mut().enumerate() {
             if !bytes.is_empty() {
                 let segment = file.write(std::iter::once(&bytes[..])).map_err(failed)?;
-                chunks.push(Chunk { partition, segment });
+                chunks.push(DiskPart { partition, segment });
                 bytes.clear();
             }
         }
@@ -168,8 +168,8 @@ fn partition(hash: u64) -> usize {
 /// All records, in memory and on disk.
 pub struct Partitioned {
     memory: usize,
-    parts: Vec<Parts>,
-    chunks: Vec<Chunk>,
+    parts: Vec<PartitionBytes>,
+    chunks: Vec<DiskPart>,
 }
 
 impl Partitioned {
@@ -184,7 +184,7 @@ impl Partitioned {
     }
 
     fn chunks(&self, partition: usize) -> impl Iterator<Item = &Segment> {
-        let of_partition = move |chunk: &&Chunk| chunk.partition == partition;
+        let of_partition = move |chunk: &&DiskPart| chunk.partition == partition;
         self.chunks.iter().filter(of_partition).map(|chunk| &chunk.segment)
     }
 
@@ -209,7 +209,7 @@ impl Partitioned {
         Ok(())
     }
 
-    /// Calls `work` for every partition on all threads, each with a state of its own.
+    /// Calls `work` for every partition on all threads; each thread has its own state.
     pub fn for_each<S: Send>(
         &self,
         workers: &mut Workers<'_>,
@@ -233,7 +233,7 @@ impl Partitioned {
     /// Calls `group` for the records of each hash, sorted.
     ///
     /// If one hash has more records than fit into the memory, `reduce` receives the records so far
-    /// and returns those that the rest must be compared with: a few, whatever their number.
+    /// and returns those that the rest must be compared with: a few, for any number of records.
     pub fn groups<S: Send>(
         &self,
         workers: &mut Workers<'_>,
@@ -259,7 +259,7 @@ impl Partitioned {
                             let mut kept = Vec::new();
                             records.chunk_by(same).for_each(|run| reduce(state, run, &mut kept));
                             records = kept;
-                            // distinct hashes cannot be reduced: avoid to try it for each block
+                            // distinct hashes cannot be reduced: do not try it again for each block
                             limit = limit.max(2 * records.len());
                         }
                     }
@@ -273,7 +273,7 @@ impl Partitioned {
 }
 
 fn poisoned() -> Error {
-    Error::new(ErrorCode::SpillFailed, "another thread failed while it wrote")
+    ErrorCode::SpillFailed.error("another thread failed while it wrote")
 }
 
 #[cfg(test)]

@@ -15,34 +15,34 @@ use crate::inspect::codes;
 use crate::inspect::document::entry::{Entry, Form, Visitor};
 use crate::inspect::document::inflate::Inflater;
 use crate::inspect::document::parse;
-use crate::inspect::finding::{Location, Log};
+use crate::inspect::finding::Log;
 use crate::inspect::rows::{Rows, schema};
-use crate::thread::{guard, inject, start};
+use crate::thread::{guard, inject, start, start_several};
 
-/// Batches of one file that may wait to be taken.
-const WAITING: usize = 2;
+/// Limit of the batches of one file that wait for the consumer.
+const MAX_WAITING: usize = 2;
 
 /// What a thread sends. `None` marks the end: without it, a closed channel means that the thread died.
 pub(crate) type Sent = Option<Result<RecordBatch>>;
 
-/// A stream of batches made by threads behind it; dropping it stops them.
+/// A stream of batches that threads produce; dropping it stops them.
 pub struct BatchStream {
     schema: SchemaRef,
     files: std::vec::IntoIter<Receiver<Sent>>,
-    present: Option<Receiver<Sent>>,
-    /// what was received and not taken yet
+    current: Option<Receiver<Sent>>,
+    /// a batch that was received and not returned yet
     ahead: Option<Result<RecordBatch>>,
     stop: Arc<AtomicBool>,
 }
 
 impl BatchStream {
-    /// A stream of what comes out of `files`, one after the other.
+    /// A stream of the batches of `files`, one file after the other.
     pub(crate) fn new(
         schema: SchemaRef,
         files: Vec<Receiver<Sent>>,
         stop: Arc<AtomicBool>,
     ) -> BatchStream {
-        BatchStream { schema, files: files.into_iter(), present: None, ahead: None, stop }
+        BatchStream { schema, files: files.into_iter(), current: None, ahead: None, stop }
     }
 
     /// The columns.
@@ -50,20 +50,20 @@ impl BatchStream {
         self.schema.clone()
     }
 
-    /// The flag that makes the threads behind it stop.
+    /// The flag that stops the threads.
     pub fn stopper(&self) -> Arc<AtomicBool> {
         self.stop.clone()
     }
 
-    /// Waits for the next batch or the end; false where neither is there in time.
+    /// Waits up to `time` for the next batch or the end; returns false after that time.
     pub fn wait(&mut self, time: Duration) -> bool {
         while self.ahead.is_none() {
-            if self.present.is_none() {
-                self.present = self.files.next();
+            if self.current.is_none() {
+                self.current = self.files.next();
             }
-            let Some(present) = &self.present else { return true };
-            match present.recv_timeout(time) {
-                Ok(None) => self.present = None,
+            let Some(current) = &self.current else { return true };
+            match current.recv_timeout(time) {
+                Ok(None) => self.current = None,
                 Ok(batch) => self.ahead = batch,
                 Err(RecvTimeoutError::Timeout) => return false,
                 Err(RecvTimeoutError::Disconnected) => {
@@ -91,7 +91,7 @@ impl Iterator for BatchStream {
             // nothing comes after an error
             self.stop.store(true, Ordering::Relaxed);
             self.files = Vec::new().into_iter();
-            self.present = None;
+            self.current = None;
         }
         Some(batch)
     }
@@ -99,18 +99,18 @@ impl Iterator for BatchStream {
 
 /// A defect of urlset.
 pub(crate) fn internal(message: impl Into<String>) -> Error {
-    Error::new(ErrorCode::ReadInternal, message)
+    ErrorCode::ReadInternal.error(message)
 }
 
-/// Reads `files` (path and name) in order on `threads` threads. `lenient`: what cannot be read of
-/// a file is left out; else the first damage ends the stream with an error.
+/// Reads `files` (path and name) in order on `threads` threads. The first damage ends the stream
+/// with an error; with `lenient`, the unreadable part of a file is skipped.
 pub fn read(files: Vec<(PathBuf, String)>, threads: usize, lenient: bool) -> BatchStream {
     let schema = schema();
     let stop = Arc::new(AtomicBool::new(false));
     let (senders, receivers): (Vec<_>, Vec<_>) =
-        files.iter().map(|_| bounded::<Sent>(WAITING)).unzip();
+        files.iter().map(|_| bounded::<Sent>(MAX_WAITING)).unzip();
     let threads = threads.clamp(1, files.len().max(1));
-    let work = Arc::new(Work {
+    let work = Arc::new(ReadWork {
         files,
         senders: senders.into_iter().map(|sender| Mutex::new(Some(sender))).collect(),
         next: AtomicUsize::new(0),
@@ -118,24 +118,22 @@ pub fn read(files: Vec<(PathBuf, String)>, threads: usize, lenient: bool) -> Bat
         schema: schema.clone(),
         lenient,
     });
-    for number in 0..threads {
+    let started = start_several(threads, || {
         let (here, failed) = (work.clone(), work.clone());
-        let started = start("read", move || here.run(), move |error| failed.fail(error));
-        match started {
-            Ok(_) => {}
-            Err(error) if number == 0 => work.fail(error),
-            Err(_) => break, // those that there are do all the work
-        }
+        start("read", move || here.run(), move |error| failed.fail(error))
+    });
+    if let Err(error) = started {
+        work.fail(error);
     }
     BatchStream::new(schema, receivers, stop)
 }
 
-/// Sends an error as the last thing; the taker may be gone.
-pub(crate) fn tell(sender: Sender<Sent>) -> impl FnOnce(Error) {
+/// Sends an error as the last message; the consumer may be gone.
+pub(crate) fn send_error(sender: Sender<Sent>) -> impl FnOnce(Error) {
     move |error| drop(sender.send(Some(Err(error))))
 }
 
-struct Work {
+struct ReadWork {
     files: Vec<(PathBuf, String)>,
     senders: Vec<Mutex<Option<Sender<Sent>>>>,
     next: AtomicUsize,
@@ -144,12 +142,12 @@ struct Work {
     lenient: bool,
 }
 
-impl Work {
-    /// Tells an error in place of the first file that no thread has begun: the stream ends there.
+impl ReadWork {
+    /// Sends an error in place of the first file that no thread has begun: the stream ends there.
     fn fail(&self, error: Error) {
         let take = |slot: &Mutex<Option<_>>| slot.lock().ok()?.take();
         if let Some(sender) = self.senders.iter().find_map(take) {
-            tell(sender)(error);
+            send_error(sender)(error);
         }
     }
 
@@ -160,18 +158,18 @@ impl Work {
             let Some((path, name)) = self.files.get(number) else { return };
             let sender = self.senders.get(number).and_then(|slot| slot.lock().ok()?.take());
             let Some(sender) = sender else { return };
-            // it stays open until it is told why nothing comes
-            let told = sender.clone();
+            // the channel stays open until the error is sent
+            let errors = sender.clone();
             let one = || self.one(path, name, sender, &mut inflater);
             if let Err(error) = guard("read.file", one) {
-                tell(told)(error);
+                send_error(errors)(error);
                 return;
             }
         }
     }
 
     fn one(&self, path: &Path, name: &str, sender: Sender<Sent>, inflater: &mut Inflater) {
-        let mut visitor = Reading {
+        let mut visitor = RowVisitor {
             rows: Rows::new(self.schema.clone(), name.to_owned()),
             sender,
             stop: &self.stop,
@@ -186,24 +184,22 @@ impl Work {
                 opened.stamp.check(path, &mut log);
             }
             Err(error) => {
-                log.add(&codes::FILE_UNREADABLE, Location::default(), None, || {
-                    crate::error::plain(&error)
-                });
+                log.whole_file(&codes::FILE_UNREADABLE, || crate::error::plain(&error));
             }
         }
         visitor.finish(name, &log);
     }
 }
 
-struct Reading<'a> {
+struct RowVisitor<'a> {
     rows: Rows,
     sender: Sender<Sent>,
     stop: &'a AtomicBool,
     lenient: bool,
 }
 
-impl Reading<'_> {
-    /// Gives the batch out; waits while the taker is busy.
+impl RowVisitor<'_> {
+    /// Sends the batch; waits while the queue is full.
     fn flush(&mut self) -> ControlFlow<()> {
         inject("read.flush");
         let batch = self.rows.finish().map_err(|error| internal(error.to_string()));
@@ -218,14 +214,14 @@ impl Reading<'_> {
             return;
         }
         if let Some(first) = log.first_break().filter(|_| !self.lenient) {
-            // the consumer may have stopped
+            // the consumer may be gone
             self.sender.send(Some(Err(first.error().in_input(name)))).ok();
         }
         self.sender.send(None).ok(); // likewise
     }
 }
 
-impl Visitor for Reading<'_> {
+impl Visitor for RowVisitor<'_> {
     const CHECKS: bool = false;
 
     fn stopped(&self) -> bool {

@@ -1,4 +1,4 @@
-//! Columns of extensions, by the records that their descriptors make.
+//! Columns of extensions, by the records that are derived from their descriptors.
 
 use std::iter::Peekable;
 use std::slice;
@@ -9,12 +9,12 @@ use arrow_array::{Array, ArrayRef, ListArray, StructArray, new_null_array};
 use arrow_buffer::{NullBufferBuilder, OffsetBuffer};
 use arrow_schema::{ArrowError, DataType, Field as Column, Fields};
 
-use crate::inspect::document::entry::{Entry, Field as PartField, Part};
+use crate::inspect::document::entry::{Entry, Part, PartField};
 use crate::sitemap::extension;
-use crate::sitemap::extension::record::{Field, MAX_FIELDS, Record, Shape, Source, record};
+use crate::sitemap::extension::record::{Field, FieldOrigin, MAX_FIELDS, Record, Shape, record};
 use crate::sitemap::value::ValueKind;
 
-type Parts<'a> = Peekable<slice::Iter<'a, Part>>;
+type EntryParts<'a> = Peekable<slice::Iter<'a, Part>>;
 
 /// A nullable column of text.
 pub(crate) fn utf8(name: &str) -> Column {
@@ -72,21 +72,21 @@ impl Lists {
 }
 
 /// The column of an extension under construction: structs where a URL has one block, else lists.
-pub(crate) struct Blocks {
-    table: Table,
-    /// `None` where a URL has one block.
+pub(crate) struct BlockColumn {
+    table: RecordBuilder,
+    /// `None` if a URL has at most one block.
     lists: Option<Lists>,
     /// The rows that have the one block.
     valid: Vec<bool>,
     row_has_block: bool,
 }
 
-impl Blocks {
+impl BlockColumn {
     /// For an extension by its place.
-    pub fn new(place: usize) -> Blocks {
+    pub fn new(place: usize) -> BlockColumn {
         let one = extension::ALL[place].root.occurs.1 == 1;
-        Blocks {
-            table: Table::new(record(place)),
+        BlockColumn {
+            table: RecordBuilder::new(record(place)),
             lists: (!one).then(Lists::default),
             valid: Vec::new(),
             row_has_block: false,
@@ -94,7 +94,7 @@ impl Blocks {
     }
 
     /// Adds a block, whose parts follow. The first one counts where a URL has one.
-    pub fn push<'a>(&mut self, entry: &Entry<'a>, parts: &mut Parts<'a>) {
+    pub fn push<'a>(&mut self, entry: &Entry<'a>, parts: &mut EntryParts<'a>) {
         if self.lists.is_none() && self.row_has_block {
             return;
         }
@@ -132,39 +132,41 @@ impl Blocks {
 }
 
 /// Records under construction.
-struct Table {
+struct RecordBuilder {
     record: &'static Record,
     /// the places of the fields, and their values
-    columns: Vec<(usize, Values)>,
+    columns: Vec<(usize, FieldBuilder)>,
     rows: usize,
 }
 
 /// The values of a field.
-enum Values {
+enum FieldBuilder {
     Text(StringBuilder),
     Integer(Int64Builder),
     Decimal(Float64Builder),
     Texts(Lists, StringBuilder),
-    Records(Lists, Table),
+    Records(Lists, RecordBuilder),
 }
 
-impl Table {
-    fn new(record: &'static Record) -> Table {
+impl RecordBuilder {
+    fn new(record: &'static Record) -> RecordBuilder {
         let values = |(place, field): (usize, &'static Field)| {
             let values = match &field.shape {
-                Shape::Value(ValueKind::Integer(..)) => Values::Integer(Int64Builder::new()),
-                Shape::Value(ValueKind::Decimal(_)) => Values::Decimal(Float64Builder::new()),
-                Shape::Value(_) => Values::Text(StringBuilder::new()),
-                Shape::List(_) => Values::Texts(Lists::default(), StringBuilder::new()),
-                Shape::Records(record) => Values::Records(Lists::default(), Table::new(record)),
+                Shape::Value(ValueKind::Integer(..)) => FieldBuilder::Integer(Int64Builder::new()),
+                Shape::Value(ValueKind::Decimal(_)) => FieldBuilder::Decimal(Float64Builder::new()),
+                Shape::Value(_) => FieldBuilder::Text(StringBuilder::new()),
+                Shape::List(_) => FieldBuilder::Texts(Lists::default(), StringBuilder::new()),
+                Shape::Records(record) => {
+                    FieldBuilder::Records(Lists::default(), RecordBuilder::new(record))
+                }
             };
             (place, values)
         };
-        Table { record, columns: record.columns().map(values).collect(), rows: 0 }
+        RecordBuilder { record, columns: record.columns().map(values).collect(), rows: 0 }
     }
 
     /// Adds a record: the parts that follow and belong to it.
-    fn push<'a>(&mut self, entry: &Entry<'a>, parts: &mut Parts<'a>) {
+    fn push<'a>(&mut self, entry: &Entry<'a>, parts: &mut EntryParts<'a>) {
         let mut values: [Option<&[u8]>; MAX_FIELDS] = [None; MAX_FIELDS];
         while let Some(part) = parts.peek()
             && let Some(place) = place(self.record, part.field)
@@ -173,8 +175,8 @@ impl Table {
             parts.next();
             let column = self.columns.iter_mut().find(|(other, _)| *other == place);
             match column.map(|(_, values)| values) {
-                Some(Values::Texts(_, texts)) => text(texts, Some(written)),
-                Some(Values::Records(_, table)) => table.push(entry, parts),
+                Some(FieldBuilder::Texts(_, texts)) => text(texts, Some(written)),
+                Some(FieldBuilder::Records(_, table)) => table.push(entry, parts),
                 _ => {
                     if let Some(slot) = values.get_mut(place) {
                         *slot = Some(written);
@@ -191,14 +193,14 @@ impl Table {
         for (place, column) in &mut self.columns {
             let written = values.get(*place).copied().flatten();
             match column {
-                Values::Text(builder) => text(builder, written),
-                Values::Integer(builder) => builder.append_option(written.and_then(parsed)),
-                Values::Decimal(builder) => {
+                FieldBuilder::Text(builder) => text(builder, written),
+                FieldBuilder::Integer(builder) => builder.append_option(written.and_then(parsed)),
+                FieldBuilder::Decimal(builder) => {
                     let number = written.and_then(parsed).filter(|n: &f64| n.is_finite());
                     builder.append_option(number);
                 }
-                Values::Texts(lists, texts) => lists.row(texts.len()),
-                Values::Records(lists, table) => lists.row(table.rows),
+                FieldBuilder::Texts(lists, texts) => lists.row(texts.len()),
+                FieldBuilder::Records(lists, table) => lists.row(table.rows),
             }
         }
     }
@@ -207,11 +209,13 @@ impl Table {
         let fields = fields(self.record);
         let columns = self.columns.into_iter().map(|(_, values)| {
             Ok(match values {
-                Values::Text(mut builder) => Arc::new(builder.finish()) as ArrayRef,
-                Values::Integer(mut builder) => Arc::new(builder.finish()),
-                Values::Decimal(mut builder) => Arc::new(builder.finish()),
-                Values::Texts(lists, mut texts) => lists.finish(Arc::new(texts.finish()))?,
-                Values::Records(lists, table) => lists.finish(Arc::new(table.finish(None)?))?,
+                FieldBuilder::Text(mut builder) => Arc::new(builder.finish()) as ArrayRef,
+                FieldBuilder::Integer(mut builder) => Arc::new(builder.finish()),
+                FieldBuilder::Decimal(mut builder) => Arc::new(builder.finish()),
+                FieldBuilder::Texts(lists, mut texts) => lists.finish(Arc::new(texts.finish()))?,
+                FieldBuilder::Records(lists, table) => {
+                    lists.finish(Arc::new(table.finish(None)?))?
+                }
             })
         });
         let columns = columns.collect::<Result<Vec<ArrayRef>, ArrowError>>()?;
@@ -222,16 +226,16 @@ impl Table {
 /// The field of a record that a part belongs to.
 fn place(record: &Record, part: PartField) -> Option<usize> {
     record.fields.iter().position(|field| match (part, field.source, &field.shape) {
-        (PartField::Record(a), Source::Element(b), Shape::Records(_)) => std::ptr::eq(a, b),
-        (PartField::Text(a), Source::Element(b), Shape::Value(_) | Shape::List(_)) => {
+        (PartField::Record(a), FieldOrigin::Element(b), Shape::Records(_)) => std::ptr::eq(a, b),
+        (PartField::Text(a), FieldOrigin::Element(b), Shape::Value(_) | Shape::List(_)) => {
             std::ptr::eq(a, b)
         }
-        (PartField::Attribute(a), Source::Attribute(b), _) => std::ptr::eq(a, b),
+        (PartField::Attribute(a), FieldOrigin::Attribute(b), _) => std::ptr::eq(a, b),
         _ => false,
     })
 }
 
-/// Appends bytes that are UTF-8, or else with U+FFFD for what is not.
+/// Appends text; invalid UTF-8 becomes U+FFFD.
 pub(crate) fn text(builder: &mut StringBuilder, bytes: Option<&[u8]>) {
     match bytes.map(simdutf8::basic::from_utf8) {
         None => builder.append_null(),

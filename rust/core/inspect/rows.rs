@@ -9,10 +9,10 @@ use arrow_array::{ArrayRef, RecordBatch, StructArray};
 use arrow_schema::{ArrowError, DataType, Field as Column, Fields, Schema, SchemaRef, TimeUnit};
 
 use crate::inspect::check::value;
-use crate::inspect::document::entry::{Entry, Field};
-use crate::inspect::records::{self, Blocks, Lists, list, text, utf8};
+use crate::inspect::document::entry::{Entry, PartField};
+use crate::inspect::records::{self, BlockColumn, Lists, list, text, utf8};
 use crate::sitemap::date::Written;
-use crate::sitemap::extension::descriptor::{Extension, Mapping};
+use crate::sitemap::extension::descriptor::{Extension, ExtensionMapping};
 use crate::sitemap::extension::record::record;
 use crate::sitemap::extension::{self, alternate, image};
 
@@ -51,7 +51,7 @@ pub fn schema() -> SchemaRef {
 /// The extensions whose columns come from their descriptors, with their places.
 fn blocks() -> impl Iterator<Item = (usize, &'static Extension)> {
     let places = extension::ALL.iter().copied().enumerate();
-    places.filter(|(_, extension)| matches!(extension.mapping, Mapping::Fields(_)))
+    places.filter(|(_, extension)| matches!(extension.mapping, ExtensionMapping::Fields(_)))
 }
 
 /// Rows under construction.
@@ -69,7 +69,7 @@ pub struct Rows {
     lang: StringBuilder,
     href: StringBuilder,
     /// by the place of the extension
-    blocks: Vec<(usize, Blocks)>,
+    blocks: Vec<(usize, BlockColumn)>,
     bytes: usize,
 }
 
@@ -89,7 +89,7 @@ impl Rows {
             alternates: Lists::default(),
             lang: StringBuilder::new(),
             href: StringBuilder::new(),
-            blocks: blocks().map(|(place, _)| (place, Blocks::new(place))).collect(),
+            blocks: blocks().map(|(place, _)| (place, BlockColumn::new(place))).collect(),
             bytes: 0,
         }
     }
@@ -128,10 +128,10 @@ impl Rows {
         while let Some(part) = parts.next() {
             let written = entry.text(part);
             match part.field {
-                Field::ImageLoc => text(&mut self.image, Some(written)),
-                Field::AlternateLang => text(&mut self.lang, Some(written)),
-                Field::AlternateHref => text(&mut self.href, Some(written)),
-                Field::Block(place) => {
+                PartField::ImageLoc => text(&mut self.image, Some(written)),
+                PartField::AlternateLang => text(&mut self.lang, Some(written)),
+                PartField::AlternateHref => text(&mut self.href, Some(written)),
+                PartField::Block(place) => {
                     let wanted = self.blocks.iter_mut().find(|(other, _)| *other == place);
                     if let Some((_, blocks)) = wanted {
                         blocks.push(entry, &mut parts);

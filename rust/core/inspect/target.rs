@@ -24,18 +24,18 @@ pub struct Target {
     pub rules: usize,
 }
 
-/// What the files of a set may contain although it is unusual.
+/// Unusual content that the files of a set may have.
 #[derive(Debug, Clone, Default)]
-pub struct Rules {
+pub struct SetRules {
     /// Hosts that URLs may have besides the host of their file.
     pub hosts: AllowedHosts,
-    /// Addresses that an index may list, whatever their host.
+    /// Addresses that an index may list on any host.
     pub added: Vec<String>,
     /// Duplicates were kept on purpose: report them as notes.
     pub kept_duplicates: bool,
 }
 
-/// What was found in one file.
+/// The findings and totals of one file.
 #[derive(Debug)]
 pub struct FileReport {
     /// Its kind and size.
@@ -44,11 +44,9 @@ pub struct FileReport {
     pub gzip: bool,
     /// Bytes on disk.
     pub size: u64,
-    /// The newest lastmod, in microseconds since 1970.
-    pub newest: Option<i64>,
     /// The entries of an index, at most 50,000.
     pub children: Vec<Child>,
-    /// The listed findings.
+    /// The findings that are listed.
     pub findings: Vec<Finding>,
     /// The number of all findings by code.
     pub counts: BTreeMap<&'static str, u64>,

@@ -1,5 +1,5 @@
-//! Verifies a list of files in parallel: each by itself, then what needs all of them (duplicates,
-//! reciprocity of alternates: [`super::cross_file`]). The caller finds the files of a set.
+//! Verifies a list of files in parallel: first each file, then duplicates and the reciprocity of
+//! alternates across all files ([`super::cross_file`]). The caller finds the files of a set.
 
 use std::ops::ControlFlow;
 use std::path::PathBuf;
@@ -10,8 +10,8 @@ use crate::flow::hash::HashKey;
 use crate::inspect::check::entry::EntryChecks;
 use crate::inspect::codes;
 use crate::inspect::cross_file::{self, Place};
-use crate::inspect::document::entry::{Entry, Field, Form, Visitor};
-use crate::inspect::document::inflate::{Inflater, Opened};
+use crate::inspect::document::entry::{Entry, Form, PartField, Visitor};
+use crate::inspect::document::inflate::{Inflater, OpenedFile};
 use crate::inspect::document::{Summary, parse};
 use crate::inspect::finding::{Location, Log};
 use crate::inspect::index::Child;
@@ -19,7 +19,7 @@ use crate::inspect::partition::{Partitioned, Partitions, Writer};
 use crate::inspect::workers::Workers;
 use crate::sitemap::limits::MAX_ENTRIES;
 
-pub use crate::inspect::target::{FileReport, Rules, Target};
+pub use crate::inspect::target::{FileReport, SetRules, Target};
 
 /// The options.
 #[derive(Debug, Clone)]
@@ -28,7 +28,7 @@ pub struct Options {
     pub threads: usize,
     /// Bytes for the hashes of all URLs; above that they go to disk.
     pub memory: usize,
-    /// The folder for them; by default the temporary folder of the system.
+    /// The folder for spilled hashes; by default the temporary folder of the system.
     pub spill_folder: Option<PathBuf>,
     /// Report duplicates within and across files.
     pub duplicates: bool,
@@ -39,7 +39,7 @@ pub struct Options {
     /// The current time in microseconds since 1970.
     pub now: i64,
     /// The rules of each set of files.
-    pub rules: Vec<Rules>,
+    pub rules: Vec<SetRules>,
     /// Use the fast path for common entries; false to compare it with the XML parser.
     pub fast: bool,
 }
@@ -93,7 +93,7 @@ pub fn verify(
     Ok(reports)
 }
 
-fn rules_of<'a>(target: &Target, options: &'a Options) -> Option<&'a Rules> {
+fn rules_of<'a>(target: &Target, options: &'a Options) -> Option<&'a SetRules> {
     options.rules.get(target.rules)
 }
 
@@ -115,7 +115,7 @@ fn check_files(
     let pages = options.duplicates.then(|| partitions(options.memory));
     let links = options.reciprocity.then(|| partitions(options.memory / 2));
     let next = AtomicUsize::new(0);
-    let strict = Rules::default();
+    let strict = SetRules::default();
     let results = workers.run(|stop| {
         let mut inflater = Inflater::default();
         let mut pages = pages.as_ref().map(Partitions::writer);
@@ -124,7 +124,7 @@ fn check_files(
         while !stop.load(Ordering::Relaxed) {
             let number = next.fetch_add(1, Ordering::Relaxed);
             let Some(target) = targets.get(number) else { break };
-            let Rules { hosts, added, .. } = rules_of(target, options).unwrap_or(&strict);
+            let SetRules { hosts, added, .. } = rules_of(target, options).unwrap_or(&strict);
             let mut visitor = FileVisitor {
                 checks: EntryChecks::new(target.url.as_deref(), options.now, hosts, added),
                 key,
@@ -192,14 +192,13 @@ fn check_file(
         summary,
         gzip,
         size,
-        newest: visitor.checks.newest,
         children: std::mem::take(&mut visitor.children),
         counts: log.counts().collect(),
         findings: log.into_listed(),
     })
 }
 
-fn check_suffix(target: &Target, opened: &Opened, log: &mut Log) {
+fn check_suffix(target: &Target, opened: &OpenedFile, log: &mut Log) {
     let named_gz = target.name.to_ascii_lowercase().ends_with(".gz");
     if named_gz != opened.gzip && opened.size > 0 {
         log.whole_file(&codes::FILE_NAME, || {
@@ -228,7 +227,7 @@ struct FileVisitor<'a, 'p> {
 }
 
 impl FileVisitor<'_, '_> {
-    /// Stores what the checks across files need.
+    /// Stores the records for the checks across files.
     fn store(&mut self, form: Form, entry: &Entry<'_>) -> Result<()> {
         if form == Form::Index || entry.loc.is_empty() {
             return Ok(());
@@ -238,7 +237,7 @@ impl FileVisitor<'_, '_> {
             pages.push(cross_file::page(self.key, entry.loc, place))?;
         }
         if let Some(links) = &mut self.links {
-            for part in entry.parts.iter().filter(|part| part.field == Field::AlternateHref) {
+            for part in entry.parts.iter().filter(|part| part.field == PartField::AlternateHref) {
                 let href = entry.text(part);
                 if href != entry.loc {
                     links.push(cross_file::link(self.key, entry.loc, href, place))?;

@@ -6,11 +6,11 @@ use serde::Serialize;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
-    /// Useful to know; crawlers cope.
+    /// For information; crawlers are not affected.
     Note,
-    /// Prose and schema disagree, or crawlers may ignore it.
+    /// The text of the protocol and the schema disagree, or crawlers may ignore it.
     Warning,
-    /// Against the protocol's prose or its official schema.
+    /// Violates the text of the protocol or its official schema.
     Error,
 }
 

@@ -1,4 +1,4 @@
-//! Dates and times: one grammar for what catalogs contain and for what `verify` reports.
+//! Dates and times: one grammar for catalogs and for `verify`.
 
 use crate::sitemap::characters::trim;
 use jiff::civil::DateTime;
@@ -8,12 +8,12 @@ const DAY: i64 = 86_400;
 /// 0001-01-01 and 9999-12-31 in days since 1970-01-01.
 const FIRST_DAY: i32 = -719_162;
 const LAST_DAY: i32 = 2_932_896;
-/// The farthest that a zone may be from UTC (`+14:00`, Kiritimati).
+/// Limit of the offset of a zone from UTC (`+14:00`, Kiritimati).
 const MAX_OFFSET: i64 = 14 * 3600;
 
-/// How to treat a date that is not in the form of W3C Datetime.
+/// The treatment of a date that is not in the form of W3C Datetime.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Policy {
+pub enum DatePolicy {
     /// Accept ISO 8601 as catalogs contain it: see [`Lastmod::parse`]. A year or month alone is a
     /// fault.
     Repair,
@@ -103,14 +103,14 @@ impl Written {
     ///
     /// # Errors
     /// The first fault.
-    pub fn parse(text: &[u8], policy: Policy) -> Result<Written, DateFault> {
-        let repair = policy == Policy::Repair;
+    pub fn parse(text: &[u8], policy: DatePolicy) -> Result<Written, DateFault> {
+        let repair = policy == DatePolicy::Repair;
         let parsed = text.split_first_chunk::<10>();
         let Some((days, rest)) = parsed.and_then(|(date, rest)| Some((parse_date(date)?, rest)))
         else {
             return Written::parse_part(text).and_then(|date| match policy {
-                Policy::Repair => Err(DateFault::Day),
-                Policy::Report => Ok(date),
+                DatePolicy::Repair => Err(DateFault::Day),
+                DatePolicy::Report => Ok(date),
             });
         };
         let mut date =
@@ -181,7 +181,7 @@ impl Written {
     /// # Errors
     /// The first fault.
     pub fn w3c(text: &[u8]) -> Result<Written, DateFault> {
-        Written::parse(text, Policy::Report)
+        Written::parse(text, DatePolicy::Report)
     }
 
     /// Microseconds since 1970 in UTC; a date counts as its midnight UTC, and so does a time without
@@ -250,7 +250,7 @@ impl Lastmod {
     }
 
     fn parse_any(text: &[u8], zone: Option<&TimeZone>) -> Option<Lastmod> {
-        let written = Written::parse(trim(text), Policy::Repair).ok()?;
+        let written = Written::parse(trim(text), DatePolicy::Repair).ok()?;
         let local = i64::from(written.days) * DAY + i64::from(written.second);
         match (written.precision, written.offset, zone) {
             (Precision::Day, ..) => Some(Lastmod::Date(written.days)),
@@ -718,7 +718,7 @@ mod tests {
     }
 
     fn report(text: &str) -> Result<Written, DateFault> {
-        Written::parse(text.as_bytes(), Policy::Report)
+        Written::parse(text.as_bytes(), DatePolicy::Report)
     }
 
     #[test]

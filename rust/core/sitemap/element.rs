@@ -20,7 +20,7 @@ pub enum Content {
     Empty,
 }
 
-/// What reading does with an element.
+/// The role of an element in reading.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
     /// It is checked only.
@@ -45,12 +45,12 @@ pub enum Role {
     Field,
 }
 
-/// An upper limit that a build keeps by leaving out what exceeds it.
+/// An upper limit; a build omits the values beyond it.
 #[derive(Debug, Clone, Copy)]
 pub struct Limit {
     /// How many are allowed.
     pub count: u32,
-    /// The code under which a build counts what it leaves out.
+    /// The code under which a build counts the omitted values.
     pub note: &'static str,
     /// The finding of `verify`, where the limit is part of the format.
     pub finding: Option<&'static Code>,
@@ -108,19 +108,19 @@ impl Attribute {
 pub struct Element {
     /// Local name.
     pub name: &'static str,
-    /// The least and the greatest number of occurrences; 0 for no upper bound.
+    /// The minimum and the maximum number of occurrences; 0 for no maximum.
     pub occurs: (u16, u16),
     /// What it contains.
     pub content: Content,
     /// Its attributes.
     pub attributes: &'static [Attribute],
-    /// What reading does with it.
+    /// Its role in reading.
     pub role: Role,
     /// A build can write it: the name under which it is mapped.
     pub mapped: Option<&'static str>,
     /// `read` returns it: the name of its field.
     pub column: Option<&'static str>,
-    /// The finding for an invalid value, where its kind has no finding of its own.
+    /// The finding for an invalid value, if its kind has none.
     pub code: Option<&'static Code>,
     /// The limit where it may occur several times, but not any number of times.
     pub limit: Option<Limit>,
@@ -232,7 +232,7 @@ impl Element {
         }
     }
 
-    /// Whether each occurrence is a record of its own: it repeats, and has parts.
+    /// Whether each occurrence is a separate record: it repeats, and has parts.
     pub const fn is_record(&self) -> bool {
         self.occurs.1 != 1
             && self.column.is_some()

@@ -1,4 +1,4 @@
-//! Which hosts and ports a URL can have: one rule for what a build writes and for what is verified.
+//! The hosts and ports that a URL can have: one rule for building and verifying.
 
 use std::borrow::Cow;
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -8,17 +8,17 @@ use idna::uts46::{DnsLength, Hyphens, Uts46};
 
 use crate::simd::AsciiSet;
 
-/// Characters of a name and of a label at most (RFC 1035, section 2.3.4).
-const MOST: usize = 253;
-const MOST_OF_LABEL: usize = 63;
+/// Limits of the characters of a name and of a label (RFC 1035, section 2.3.4).
+const MAX_NAME: usize = 253;
+const MAX_LABEL: usize = 63;
 
-/// The letters, digits and marks of a host name in ASCII. DNS allows `_`, and names with it are in
+/// The characters of a host name in ASCII. DNS allows `_`, and names with it are in
 /// use on the web, though RFC 952 does not know it.
 const NAME: AsciiSet =
     AsciiSet::new(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._");
 
-/// A host as it may be written: as it is if it is in ASCII, an IDN in punycode (UTS 46 as the WHATWG
-/// URL standard applies it). `None` for a host that cannot exist.
+/// The host to write: unchanged if it is in ASCII; an IDN in punycode (UTS 46 with the options of the
+/// WHATWG URL standard). `None` for a host that cannot exist.
 pub fn canonical(host: &str) -> Option<Cow<'_, str>> {
     if let Some(literal) = host.strip_prefix('[') {
         literal.strip_suffix(']')?.parse::<Ipv6Addr>().ok()?;
@@ -27,7 +27,7 @@ pub fn canonical(host: &str) -> Option<Cow<'_, str>> {
     if is_plain(host.as_bytes()) {
         return Some(Cow::Borrowed(host));
     }
-    // what is ASCII and not plain has illegal characters or labels, or labels in punycode
+    // a name in ASCII that is not plain has illegal characters or labels, or labels in punycode
     if host.is_ascii() && !is_legal(host.as_bytes()) {
         return None;
     }
@@ -46,7 +46,7 @@ pub fn is_written(host: &[u8]) -> bool {
         || host.is_ascii() && std::str::from_utf8(host).is_ok_and(|host| canonical(host).is_some())
 }
 
-/// Whether a name is legal and has no label in punycode: most are such.
+/// Whether a name is legal and has no label in punycode, as most names.
 #[inline]
 pub fn is_plain(name: &[u8]) -> bool {
     is_legal(name)
@@ -55,18 +55,18 @@ pub fn is_plain(name: &[u8]) -> bool {
             .any(|label| label.get(..4).is_some_and(|four| four.eq_ignore_ascii_case(b"xn--")))
 }
 
-/// A port without its colon: `Some(None)` if it is empty, `None` if it is no port.
+/// A port without its colon: `Some(None)` if it is empty, `None` if it is not a port.
 pub fn port(digits: &str) -> Option<Option<u16>> {
     match digits {
         "" => Some(None),
-        // parse() also takes a sign
+        // `parse` also accepts a sign
         _ if digits.bytes().all(|byte| byte.is_ascii_digit()) => digits.parse().ok().map(Some),
         _ => None,
     }
 }
 
 /// Legal characters and lengths, no `-` at the ends of a label, and an IPv4 address if the last
-/// label is a number (WHATWG URL, "ends in a number": then it can be nothing else).
+/// label is a number (WHATWG URL, "ends in a number").
 #[inline]
 fn is_legal(name: &[u8]) -> bool {
     if NAME.first_not_in(name).is_some() {
@@ -76,12 +76,12 @@ fn is_legal(name: &[u8]) -> bool {
     let mut last = name;
     for label in name.split(|&byte| byte == b'.') {
         let (Some(start), Some(end)) = (label.first(), label.last()) else { return false };
-        if label.len() > MOST_OF_LABEL || *start == b'-' || *end == b'-' {
+        if label.len() > MAX_LABEL || *start == b'-' || *end == b'-' {
             return false;
         }
         last = label;
     }
-    name.len() <= MOST && (!is_number(last) || is_ipv4(name))
+    name.len() <= MAX_NAME && (!is_number(last) || is_ipv4(name))
 }
 
 /// Decimal, or hexadecimal with `0x`.
@@ -92,8 +92,8 @@ fn is_number(label: &[u8]) -> bool {
     }
 }
 
-/// Four decimal numbers without leading zeros: browsers read other forms (`127.1`, `0x7f.0.0.1`) as
-/// well, but other crawlers read them in other ways.
+/// Four decimal numbers without leading zeros. Browsers also accept other forms (`127.1`,
+/// `0x7f.0.0.1`), but crawlers do not agree on their meaning.
 fn is_ipv4(name: &[u8]) -> bool {
     std::str::from_utf8(name).is_ok_and(|name| name.parse::<Ipv4Addr>().is_ok())
 }

@@ -1,4 +1,4 @@
-//! The sitemap format: what a URL, a date, a language code and the other values look like, how they
+//! The sitemap format: the rules for URLs, dates, language codes and other values, how they
 //! are written in XML, and the limits. Used by everything else; uses no stage.
 
 pub mod changefreq;

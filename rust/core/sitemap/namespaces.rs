@@ -8,7 +8,7 @@ pub const SITEMAP: &str = "http://www.sitemaps.org/schemas/sitemap/0.9";
 const OPEN: &str = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n\
                     <urlset xmlns=\"http://www.sitemaps.org/schemas/sitemap/0.9\"";
 
-/// What follows the last element.
+/// The bytes after the last element.
 pub const FOOTER: &str = "</urlset>\n";
 
 /// The place of images in [`extension::ALL`].
@@ -49,7 +49,7 @@ const fn place(name: &str) -> usize {
     }
 }
 
-/// What precedes the first element of a shard that uses these namespaces.
+/// The bytes before the first element of a shard that uses these namespaces.
 pub fn header(namespaces: u8) -> String {
     let mut header = OPEN.to_owned();
     for (place, extension) in extension::ALL.iter().enumerate() {

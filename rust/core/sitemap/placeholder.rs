@@ -1,9 +1,9 @@
-//! Texts that stand for a value that is missing. `docs/urls.md` has the same lists.
+//! Placeholders: texts in place of a missing value. `docs/urls.md` has the same lists.
 
 use crate::simd::AsciiSet;
 use crate::sitemap::characters::trim;
 
-/// No value of a catalog, whatever the column holds.
+/// Placeholders in any column.
 const ALWAYS: &[&str] = &[
     "n/a",
     "n/a.",
@@ -44,13 +44,13 @@ const ALWAYS: &[&str] = &[
     "%d",
 ];
 
-/// No URL, but maybe a number, a country or a word that is part of one.
+/// Placeholders in a column of URLs. In other columns they may be a number, a country or a word.
 const NOT_A_URL: &[&str] = &[
     "0", "0.0", "-1", "na", "nat", "unknown", "empty", "(empty)", "(blank)", "todo", "xxx", "true",
     "false",
 ];
 
-/// How what a program left unfilled begins and ends.
+/// The start and the end of a template variable that was not replaced.
 const UNFILLED: &[(&str, &str)] = &[
     ("{{", "}}"),
     ("${", "}"),
@@ -61,21 +61,21 @@ const UNFILLED: &[(&str, &str)] = &[
     ("[[", "]]"),
 ];
 
-/// Bytes of the longest text.
-const LONGEST: usize = 15;
+/// Bytes of the longest text in the lists.
+const MAX_LENGTH: usize = 15;
 
-/// How any of them begins.
+/// The first characters of [`ALWAYS`] and [`UNFILLED`]; all others are rejected without a search.
 const FIRST: AsciiSet = AsciiSet::new(b"nNuUtT#<([\\-?%{$");
 
-/// Whether a value of a column is none: of what a template is filled with.
+/// Whether a value for a template is a placeholder.
 #[inline]
-pub(crate) fn is_value(text: &[u8]) -> bool {
+pub(crate) fn is_missing_value(text: &[u8]) -> bool {
     text.first().is_some_and(|&first| FIRST.contains(first) || first == 0xe2) && is_always(text)
 }
 
-/// Whether a cell that should hold a URL holds none.
+/// Whether a cell that should contain a URL contains a placeholder.
 #[cold]
-pub(crate) fn is_url(text: &[u8]) -> bool {
+pub(crate) fn is_missing_url(text: &[u8]) -> bool {
     is_always(text) || is_listed(trim(text), NOT_A_URL)
 }
 
@@ -95,10 +95,10 @@ fn is_always(text: &[u8]) -> bool {
 }
 
 fn is_listed(text: &[u8], list: &[&str]) -> bool {
-    text.len() <= LONGEST && list.iter().any(|one| one.as_bytes().eq_ignore_ascii_case(text))
+    text.len() <= MAX_LENGTH && list.iter().any(|one| one.as_bytes().eq_ignore_ascii_case(text))
 }
 
-/// `{{slug}}`, `${slug}` and the like; `{slug}` only where a name is inside: an id in braces is none.
+/// `{{slug}}`, `${slug}` and the like. `{slug}` only with a name inside: an id may be in braces.
 fn is_unfilled(text: &[u8]) -> bool {
     let name = |inside: &[u8]| {
         inside.first().is_some_and(|byte| byte.is_ascii_alphabetic() || *byte == b'_')
@@ -118,17 +118,23 @@ mod tests {
     #[test]
     fn lists_are_as_the_code_expects() {
         for one in ALWAYS.iter().chain(NOT_A_URL) {
-            assert!(one.len() <= LONGEST && *one == one.to_ascii_lowercase());
-            assert!(is_url(one.as_bytes()) && is_url(one.to_ascii_uppercase().as_bytes()));
+            assert!(one.len() <= MAX_LENGTH && *one == one.to_ascii_lowercase());
+            assert!(
+                is_missing_url(one.as_bytes())
+                    && is_missing_url(one.to_ascii_uppercase().as_bytes())
+            );
         }
         for one in ALWAYS {
-            assert!(is_value(one.as_bytes()) && is_value(one.to_ascii_uppercase().as_bytes()));
+            assert!(
+                is_missing_value(one.as_bytes())
+                    && is_missing_value(one.to_ascii_uppercase().as_bytes())
+            );
         }
         for one in NOT_A_URL {
-            assert!(!is_value(one.as_bytes()), "{one}");
+            assert!(!is_missing_value(one.as_bytes()), "{one}");
         }
         for (open, close) in UNFILLED {
-            assert!(is_value(format!("{open}slug{close}").as_bytes()), "{open}");
+            assert!(is_missing_value(format!("{open}slug{close}").as_bytes()), "{open}");
         }
     }
 
@@ -145,7 +151,7 @@ mod tests {
     #[test]
     fn what_is_and_what_is_none() {
         for text in ["N/A", "Null", "NaN", "{{ url }}", "{slug}", "{a.b_1}", "${x}", "<%= u %>"] {
-            assert!(is_value(text.as_bytes()), "{text}");
+            assert!(is_missing_value(text.as_bytes()), "{text}");
         }
         for text in [
             "",
@@ -163,7 +169,7 @@ mod tests {
             "…",
             "#1",
         ] {
-            assert!(!is_value(text.as_bytes()), "{text}");
+            assert!(!is_missing_value(text.as_bytes()), "{text}");
         }
     }
 }

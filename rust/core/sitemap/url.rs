@@ -1,9 +1,9 @@
 //! The grammar of URLs (RFC 3986), written once for building and verifying.
 //!
-//! Both take a URL apart with [`split`] and [`RawAuthority::split`] and use the same classes of
+//! Both split a URL with [`split`] and [`RawAuthority::split`] and use the same classes of
 //! characters and the same rules for hosts and ports ([`host`]). The policies differ: a build repairs
 //! what has one meaning ([`authority`], [`percent_into`]) and rejects the rest as a [`LocFault`];
-//! `verify` reports what is wrong with the URL as it is written ([`written_fault`]).
+//! `verify` reports the faults of the URL as written ([`written_fault`]).
 
 use std::borrow::Cow;
 
@@ -78,7 +78,7 @@ const FILE_SUFFIXES: [&str; 21] = [
 
 /// The parts of a URL or relative reference (RFC 3986, appendix B), as written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Parts<'a> {
+pub struct UrlParts<'a> {
     /// Without `:`.
     pub scheme: Option<&'a [u8]>,
     /// Without `//`.
@@ -96,7 +96,7 @@ pub struct Parts<'a> {
 /// # Errors
 /// [`LocFault::Scheme`] for a colon in the first segment after text that is not a scheme: that is
 /// not a legal relative reference (RFC 3986, section 4.2) but a damaged URL.
-pub fn split(text: &[u8]) -> Result<Parts<'_>, LocFault> {
+pub fn split(text: &[u8]) -> Result<UrlParts<'_>, LocFault> {
     let (rest, fragment) = cut(text, b'#');
     let (rest, query) = cut(rest, b'?');
     let segment = &rest[..memchr::memchr(b'/', rest).unwrap_or(rest.len())];
@@ -112,7 +112,7 @@ pub fn split(text: &[u8]) -> Result<Parts<'_>, LocFault> {
             (Some(&rest[..end]), &rest[end..])
         }
     };
-    Ok(Parts { scheme, authority, path, query, fragment })
+    Ok(UrlParts { scheme, authority, path, query, fragment })
 }
 
 fn is_scheme(name: &[u8]) -> bool {
@@ -193,7 +193,7 @@ pub struct Absolute<'a> {
     /// User information, host and port.
     pub authority: RawAuthority<'a>,
     /// The parts.
-    pub parts: Parts<'a>,
+    pub parts: UrlParts<'a>,
     /// The offset of the path.
     pub path_start: usize,
 }
@@ -234,12 +234,12 @@ pub enum WrittenFault<'a> {
 
 /// The first fault of an absolute http or https URL as it is written, length aside.
 ///
-/// `sound` is the start of an earlier URL without a fault, up to its path (`https://host/`), or
+/// `prefix` is the start of an earlier URL without a fault, up to its path (`https://host/`), or
 /// empty: where a URL starts with it, only the rest is checked.
 #[inline]
-pub fn written_fault<'a>(url: &'a [u8], sound: &[u8]) -> Option<WrittenFault<'a>> {
-    if !sound.is_empty() && url.starts_with(sound) {
-        return character_fault(&url[sound.len()..]);
+pub fn written_fault<'a>(url: &'a [u8], prefix: &[u8]) -> Option<WrittenFault<'a>> {
+    if !prefix.is_empty() && url.starts_with(prefix) {
+        return character_fault(&url[prefix.len()..]);
     }
     let Some(Absolute { scheme, authority, path_start, .. }) = split_absolute(url) else {
         let scheme = split(url).ok().and_then(|parts| parts.scheme);
@@ -311,7 +311,7 @@ pub fn origin(url: &[u8]) -> Option<Vec<u8>> {
     Some(origin)
 }
 
-/// Whether a `%` and two hex digits stand at the start.
+/// Whether the text starts with a `%` and two hex digits.
 #[inline]
 pub(crate) fn is_escape(bytes: &[u8]) -> bool {
     matches!(bytes, [b'%', high, low, ..] if high.is_ascii_hexdigit() && low.is_ascii_hexdigit())
@@ -397,7 +397,7 @@ pub(crate) fn remove_dots(buffer: &mut Vec<u8>, start: usize) {
 }
 
 /// Host and port of an absolute URL that was checked, percent-encoded or escaped. Called for each row
-/// of a build that is split by hosts, so it looks at no more than the authority.
+/// of a build that is split by hosts, so it scans the authority only.
 pub(crate) fn host_of(url: &[u8]) -> &[u8] {
     let start = memchr::memmem::find(url, b"://").map_or(url.len(), |at| at + 3);
     let rest = &url[start..];
@@ -410,7 +410,7 @@ pub(crate) fn same_domain(one: &[u8], other: &[u8]) -> bool {
     let name = |url| RawAuthority::split(host_of(url)).host.to_ascii_lowercase();
     let (one, other) = (name(one), name(other));
     let (long, short) = if one.len() > other.len() { (one, other) } else { (other, one) };
-    // a single label is a domain of many owners
+    // the domain of a single label has many owners
     let below = long.strip_suffix(&short[..]).is_some_and(|rest| rest.ends_with(b"."));
     long == short || below && short.contains(&b'.')
 }
@@ -421,7 +421,7 @@ mod tests {
 
     #[test]
     fn finds_the_first_fault() {
-        for sound in [
+        for prefix in [
             "https://a.example/",
             "HTTP://A.example:8080/?q#f",
             "https://a.example",
@@ -429,7 +429,7 @@ mod tests {
             "https://u:p@a.example/",
             "https://a_b.example./%C3%BC?a=(b)",
         ] {
-            assert_eq!(written_fault(sound.as_bytes(), b""), None, "{sound}");
+            assert_eq!(written_fault(prefix.as_bytes(), b""), None, "{prefix}");
         }
         let relative = WrittenFault::Relative;
         for (url, expected) in [

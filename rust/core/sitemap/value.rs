@@ -2,7 +2,7 @@
 //!
 //! A build repairs a value where its meaning is clear ([`ValueKind::write`]); `verify` reports it as
 //! it is ([`ValueKind::fault`]). What a build writes has no fault: `write` ends with that check.
-//! URLs and dates have rules of their own ([`crate::sitemap::url`], [`crate::sitemap::date`]).
+//! URLs and dates have separate rules ([`crate::sitemap::url`], [`crate::sitemap::date`]).
 
 use crate::sitemap::characters::trim;
 use crate::sitemap::code::Code;
@@ -50,7 +50,7 @@ pub enum ValueKind {
     Currency,
     /// Up to five `EXCHANGE:TICKER`, separated by commas.
     Tickers,
-    /// Anything, and nothing.
+    /// Any text, also empty.
     Any,
 }
 
@@ -159,13 +159,13 @@ impl ValueKind {
             ValueKind::Words(_) => join(text, u8::to_ascii_lowercase, out),
             ValueKind::Countries => {
                 join(text, u8::to_ascii_uppercase, out);
-                // the schema takes any two letters
+                // the schema allows any two letters
                 if !out[start..].split(|&b| b == b' ').all(|code| REGIONS.has(code)) {
                     return Err(NO_COUNTRIES.to_owned());
                 }
             }
             ValueKind::Integer(..) => {
-                // 90.0 is what pandas makes of integers with gaps
+                // pandas stores integers with gaps as floats: 90.0
                 let digits = match memchr::memchr(b'.', text) {
                     Some(point) if text[point + 1..].iter().all(|&b| b == b'0') => &text[..point],
                     _ => text,
@@ -178,7 +178,7 @@ impl ValueKind {
             ValueKind::Decimal(max) => {
                 let number = std::str::from_utf8(text).ok().and_then(|text| text.parse().ok());
                 match number.filter(|number: &f64| (0.0..=f64::from(max)).contains(number)) {
-                    // the schema knows no exponent; -0 loses its sign
+                    // the schema allows no exponent; -0 loses its sign
                     Some(number) => {
                         out.extend_from_slice(format!("{}", number.abs()).as_bytes());
                     }

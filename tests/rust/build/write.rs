@@ -6,7 +6,7 @@ use std::io::{self, Read};
 use std::path::PathBuf;
 
 use urlset_core::Result;
-use urlset_core::build::write::folder::Folder;
+use urlset_core::build::write::folder::FolderSink;
 use urlset_core::build::write::gzip::Libdeflate;
 use urlset_core::build::write::memory::MemorySink;
 use urlset_core::build::write::sink::{Sink, SinkFile};
@@ -54,7 +54,7 @@ fn folder(name: &str) -> PathBuf {
 fn equal_shards_are_written_once() {
     let folder = folder("equal");
     let encoder = Libdeflate::new(1).unwrap();
-    let sink = Folder::new(folder.clone());
+    let sink = FolderSink::new(folder.clone());
     let destination = Destination { sink: &sink, encoder: Some(&encoder), live: HashMap::new() };
     let writer = ShardWriter::new(&config(), destination);
     let text = "<url>".repeat(200_000);
@@ -86,7 +86,7 @@ fn equal_shards_are_written_once() {
 #[test]
 fn a_failure_reaches_all_that_wait_for_the_file() {
     let folder = folder("failure");
-    let sink = Folder::new(folder.join("none/"));
+    let sink = FolderSink::new(folder.join("none/"));
     let writer = ShardWriter::new(&config(), plain(&sink));
     fs::write(folder.join("none"), "").unwrap();
     for number in 1..=3 {
@@ -100,7 +100,7 @@ fn a_failure_reaches_all_that_wait_for_the_file() {
 fn an_existing_file_is_not_overwritten() {
     let folder = folder("there");
     fs::write(folder.join("s-00003.xml"), "foreign").unwrap();
-    let sink = Folder::new(folder.clone());
+    let sink = FolderSink::new(folder.clone());
     let writer = ShardWriter::new(&config(), plain(&sink));
     assert_eq!(writer.write(shard(3, "a", None)).unwrap_err().code, "output.unwritable");
     assert_eq!(fs::read_to_string(folder.join("s-00003.xml")).unwrap(), "foreign");
@@ -110,7 +110,7 @@ fn an_existing_file_is_not_overwritten() {
 #[test]
 fn the_folder_and_the_memory_get_the_same_files() {
     let folder = folder("same");
-    let (disk, memory) = (Folder::new(folder.clone()), MemorySink::default());
+    let (disk, memory) = (FolderSink::new(folder.clone()), MemorySink::default());
     let text = "<url><loc>https://a.example/1</loc></url>\n";
     for sink in [&disk as &dyn Sink, &memory] {
         let writer = ShardWriter::new(&config(), plain(sink));
@@ -144,7 +144,7 @@ fn a_live_shard_with_the_same_bytes_is_not_written() {
     assert_eq!(memory.take().len(), 1);
 }
 
-/// Checks the order of the calls, and damages what it is given where the test says so.
+/// Checks the order of the calls, and damages the bytes if the test requests it.
 struct Strict {
     fail: fn(usize) -> bool,
     closed: std::sync::Mutex<Vec<(ShardEntry, usize)>>,
@@ -203,13 +203,13 @@ fn a_file_is_closed_with_its_entry_and_not_after_a_failure() {
 /// An encoder that loses a byte at the end of the content, or in the file.
 #[test]
 fn a_file_that_is_not_the_shard_is_found() {
-    use urlset_core::build::write::gzip::{Encoder, Output};
+    use urlset_core::build::write::gzip::{Encoder, OutputFn};
     struct Loses(Libdeflate);
     impl Encoder for Loses {
         fn encode(
             &self,
             pieces: &mut dyn Iterator<Item = Piece>,
-            output: &mut Output<'_>,
+            output: &mut OutputFn<'_>,
         ) -> Result<()> {
             let mut all: Vec<u8> = pieces.flat_map(|piece| piece.as_bytes().to_vec()).collect();
             all.pop();

@@ -1,4 +1,4 @@
-"""Inputs of a build: from what a user passes to what the core reads, files or Arrow C streams."""
+"""Inputs of a build: from the arguments of a user to files or Arrow C streams for the core."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from typing import Any
 from ... import _core
 from ...errors import ConfigError, InputError
 from ...options import Options
+from ...transport.target import StoreTarget, Target, covers
 from .input import ArrowStream, Input, Source
 
 __all__ = ["ArrowStream", "Input", "Source", "column_names", "must_not_be_read", "open_inputs"]
@@ -67,17 +68,21 @@ def column_names(path: str, options: Options) -> list[str]:
     try:
         if input.columns is not None:
             return list(input.columns)
-        return _core.look(json.dumps(options.core_json()), input.name, input.format, input.begun)
+        return _core.look(json.dumps(options.core_json()), input.name, input.format, input.handle)
     finally:
         input.close()
 
 
-def must_not_be_read(name: str, target: Path, sources: Sequence[Any]) -> None:
+def must_not_be_read(name: str, target: Target, sources: Sequence[Any]) -> None:
     """Checks that a file that a build writes is not an input, nor in a folder that is one.
 
     Raises:
         ConfigError: ``config.{name}``.
     """
+    if isinstance(target, StoreTarget):
+        if any(isinstance(one, str) and covers(one, target) for one in sources):
+            raise _is_read(name, str(target))
+        return
     real = target.resolve()
     for source in sources:
         if not isinstance(source, (str, os.PathLike)) or os.fspath(source) == "-":
@@ -85,8 +90,11 @@ def must_not_be_read(name: str, target: Path, sources: Sequence[Any]) -> None:
         text = os.fspath(source)
         paths = [text, *glob.glob(text, recursive=True)]
         if any(Path(path).resolve() in (real, *real.parents) for path in paths):
-            raise ConfigError(
-                f"{name}: {os.fspath(target)!r} is an input of the build, or in its folder; "
-                "write it elsewhere",
-                code=f"config.{name}",
-            )
+            raise _is_read(name, os.fspath(target))
+
+
+def _is_read(name: str, target: str) -> ConfigError:
+    return ConfigError(
+        f"{name}: {target!r} is an input of the build, or in its folder; write it elsewhere",
+        code=f"config.{name}",
+    )

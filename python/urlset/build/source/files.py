@@ -12,9 +12,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from ...errors import InputError
+from ...interruptible import interruptible
 from ...options import Options
 from .input import Input, file_format
-from .interruptible import interruptible
 from .names import by_ending, data_files, format_of_file, is_text_list
 from .scan import dataset_input
 

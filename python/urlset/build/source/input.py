@@ -25,8 +25,8 @@ FileFormat: TypeAlias = Literal["csv", "lines", "parquet", "ipc"]
 
 
 #: words in errors of a network
-NETWORK = re.compile(
-    r"curl|time[d-]? ?out|connect|network|resolve|unreachable|aws error|unavailable|ssl|reset", re.I
+NETWORK = (
+    r"(?i)curl|time[d-]? ?out|connect|network|resolve|unreachable|aws error|unavailable|ssl|reset"
 )
 #: errors of a full disk
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -46,6 +46,7 @@ class Input:
         stream: an object with ``__arrow_c_stream__``; None for a file.
         begun: the descriptor of an open file, and the bytes that were read from it; None if the
             core opens ``name`` itself.
+        remote: an object in a store, with ``read`` or, for Parquet, with ``read_at``.
         rows: the number of rows of a stream, if known without reading it.
         size: the size of a file in bytes, 0 if unknown.
         columns: all columns of the input behind a stream, also those that the stream omits; None
@@ -60,6 +61,7 @@ class Input:
     format: Literal["csv", "lines", "parquet", "ipc", "arrow"]
     stream: ArrowStream | None = None
     begun: tuple[int, bytes] | None = None
+    remote: Any = None
     rows: int | None = None
     size: int = 0
     columns: tuple[str, ...] | None = None
@@ -70,7 +72,9 @@ class Input:
     @property
     def handle(self) -> Any:
         """What the core reads instead of the file ``name``: a stream, an open file, or None."""
-        return self.stream if self.stream is not None else self.begun
+        if self.stream is not None:
+            return self.stream
+        return self.remote if self.remote is not None else self.begun
 
 
 def file_format(name: str) -> FileFormat:
@@ -111,7 +115,7 @@ class as_input_error:
                 code = "input.missing"
             elif isinstance(error, OSError) and error.errno in NO_ROOM:
                 return
-            elif self.remote and isinstance(error, OSError) and NETWORK.search(str(error)):
+            elif self.remote and isinstance(error, OSError) and re.search(NETWORK, str(error)):
                 code = "input.unreachable"
             lines = self.hide(str(error)).strip().splitlines()
             what = lines[0] if lines else type(error).__name__

@@ -25,9 +25,7 @@ OTHER_ENDINGS = (
     ".py", ".sh", ".js", ".css", ".ipynb", ".zip", ".tar", ".tgz", ".7z", ".xls", ".xlsx", ".ods",
 )  # fmt: skip
 #: names of documents about data, with or without an ending
-ABOUT = re.compile(
-    r"(readme|licen[cs]e|copying|notice|changelog|changes|authors|makefile)([._-].*)?", re.I
-)
+ABOUT = r"(?i)(readme|licen[cs]e|copying|notice|changelog|changes|authors|makefile)([._-].*)?"
 
 #: bytes read to detect a format; a complete block of bzip2 needs up to 1 MiB
 HEAD = 64 << 10
@@ -143,7 +141,7 @@ def data_files(folder: Path, options: Options) -> tuple[list[str], list[str]]:
         texts = {file for file in files if is_text_list(file.name)}
         files = [one for one in files if one not in texts or not _is_prose(folder / one, options)]
         skipped += [str(file) for file in sorted(texts.difference(files))]
-    named = [file for file in files if by_ending(file.name) and not ABOUT.fullmatch(file.name)]
+    named = [file for file in files if by_ending(file.name) and not re.fullmatch(ABOUT, file.name)]
     if options.format is not None or not named:
         data = [file for file in files if _may_be_data(folder / file, options)]
     else:
@@ -169,7 +167,7 @@ def _is_prose(file: Path, options: Options) -> bool:
 
 def _may_be_data(file: Path, options: Options) -> bool:
     """Whether a file may be data although its ending is not that of a format."""
-    if ABOUT.fullmatch(file.name):
+    if re.fullmatch(ABOUT, file.name):
         return False
     if by_ending(file.name):
         return True

@@ -8,9 +8,9 @@ from itertools import chain
 from typing import Any
 
 from ...errors import ConfigError
+from ...interruptible import interruptible
 from ...options import Options
 from .input import ArrowStream, Input, as_input_error
-from .interruptible import interruptible
 from .scan import checked, scan
 
 #: what to pass instead of an object, by the module and the name of its type

@@ -10,10 +10,10 @@ from collections.abc import Callable
 from typing import IO
 
 from ...errors import InputError
+from ...interruptible import interruptible
 from ...options import Options
 from ...threads import start
 from .input import NO_ROOM, Input, as_input_error, file_format
-from .interruptible import interruptible
 from .jsonl import jsonl_input
 from .names import BZIP2_HEAD, HEAD, format_of
 from .stream import Stream

@@ -1,16 +1,18 @@
-"""Inputs by URI: http(s) by httpx, object stores by pyarrow, other schemes by fsspec."""
+"""Inputs by URI: http(s) by httpx, object stores by obstore, others by pyarrow and fsspec."""
 
 from __future__ import annotations
 
+import importlib.util
 import io
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from ...errors import ConfigError, InputError
+from ...interruptible import CallTimeout, interruptible
 from ...options import Options
+from ...outfile import is_store
 from .input import Input, as_input_error
-from .interruptible import CallTimeout, interruptible
 from .names import by_ending
 from .pipe import stream_input
 from .scan import dataset_input
@@ -54,14 +56,28 @@ def uri_inputs(
         raise ConfigError(f"{shown(uri)}: is not a URI: {error}", code="config.uri") from None
     if scheme in ("http", "https"):
         return [_http_input(uri, options)]
-    return _filesystem_inputs(uri, options, local)
+
+    def by_filesystem() -> Iterable[Input]:
+        return _filesystem_inputs(uri, options, local)
+
+    # an address with credentials or options is one of pyarrow
+    if is_store(uri) and not set("@?") & set(uri) and (scheme == "az" or _has_obstore()):
+        from .store import store_inputs
+
+        return store_inputs(uri, options, by_filesystem)
+    return by_filesystem()
+
+
+def _has_obstore() -> bool:
+    """Whether obstore is installed; without it pyarrow reads S3 and Google Cloud Storage."""
+    return importlib.util.find_spec("obstore") is not None
 
 
 def _unreachable(name: str, why: str) -> InputError:
     return InputError(f"{name}: cannot be reached: {why}", code="input.unreachable", input=name)
 
 
-class _Body(io.RawIOBase):
+class _ResponseBody(io.RawIOBase):
     """The body of a response, still compressed, so that a truncated file is detected."""
 
     def __init__(self, client: httpx.Client, response: httpx.Response, name: str) -> None:
@@ -119,7 +135,7 @@ def _http_input(uri: str, options: Options) -> Input:
     )
 
 
-class _RedirectedBody(_Body):
+class _RedirectedBody(_ResponseBody):
     """A body, and its path after redirections."""
 
     path = ""
@@ -234,7 +250,7 @@ def _contact(uri: str, name: str) -> tuple[Any, str, Any]:
         raise InputError(
             f"{name}: there is no such file", code="input.missing", input=name
         ) from None
-    except Exception as error:  # noqa: BLE001 - whatever a filesystem raises
+    except Exception as error:  # noqa: BLE001 - any exception of a filesystem
         lines = hide(str(error), uri).strip().splitlines()
         raise _unreachable(name, lines[0] if lines else type(error).__name__) from None
 

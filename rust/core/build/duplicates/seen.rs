@@ -13,7 +13,7 @@ pub struct SeenUrls {
     pub hashes: KeySet,
 }
 
-/// Hands the URLs of one run to the next of the same build: a URL of one set is a duplicate in
+/// Passes the URLs of one run to the next run of the same build: a URL of one set is a duplicate in
 /// another.
 #[derive(Default)]
 pub struct Seen(Mutex<Option<SeenUrls>>);

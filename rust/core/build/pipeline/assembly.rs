@@ -17,12 +17,12 @@ pub(crate) struct Assembly<'r> {
     /// inserts the alternates of groups of rows
     pub groups: Option<HreflangGroups>,
     pub sorter: Option<Sorter<'r>>,
-    pub packer: Packer,
+    pub packer: SetPacker,
     pub dispatch: Dispatch<'r>,
 }
 
 /// Fills the shards of one set or of several.
-pub(crate) enum Packer {
+pub(crate) enum SetPacker {
     One(Packing),
     Split(Splitter),
 }
@@ -68,12 +68,12 @@ impl Assembly<'_> {
     fn pack(&mut self, chunk: &Arc<Chunk>) -> Result<()> {
         let emit = &mut |shard| self.dispatch.send(shard);
         match &mut self.packer {
-            Packer::One(packing) => packing.push(chunk, emit),
-            Packer::Split(splitter) => splitter.push(chunk, emit),
+            SetPacker::One(packing) => packing.push(chunk, emit),
+            SetPacker::Split(splitter) => splitter.push(chunk, emit),
         }
     }
 
-    /// Packs what is left, and waits until all shards are written.
+    /// Packs the remaining elements, and waits until all shards are written.
     pub fn finish(mut self, notes: &mut Counts) -> Result<Assembled> {
         if let Some(mut groups) = self.groups.take() {
             groups.finish(&mut |last| self.grouped(last, notes))?;
@@ -84,8 +84,10 @@ impl Assembly<'_> {
         let Assembly { packer, mut dispatch, .. } = self;
         let mut sets = Vec::new();
         match packer {
-            Packer::Split(splitter) => sets = splitter.finish(&mut |shard| dispatch.send(shard))?,
-            Packer::One(packing) => {
+            SetPacker::Split(splitter) => {
+                sets = splitter.finish(&mut |shard| dispatch.send(shard))?
+            }
+            SetPacker::One(packing) => {
                 packing.finish().map_or(Ok(()), |last| dispatch.send(last))?;
             }
         }

@@ -77,7 +77,7 @@ impl<B: Batch> AnyBatch for B {
 /// Renders rows into a chunk.
 pub struct Rendering<'r> {
     renderer: Renderer<'r>,
-    /// What was rendered and not handed on yet.
+    /// The rendered rows that were not handed on yet.
     pub chunk: Chunk,
 }
 
@@ -89,7 +89,8 @@ impl<'r> Rendering<'r> {
 }
 
 impl RowConsumer for Rendering<'_> {
-    #[inline]
+    // always: the compiler would call it for each row
+    #[inline(always)]
     fn row(&mut self, row: &impl Row, number: u32) -> bool {
         self.renderer.render(row, number, &mut self.chunk);
         self.renderer.hand_on(&mut self.chunk)

@@ -1,4 +1,4 @@
-//! What the threads of a run send to each other.
+//! The messages between the threads of a run.
 
 use std::sync::Arc;
 

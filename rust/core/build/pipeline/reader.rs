@@ -43,7 +43,7 @@ impl Reader {
         let mut spare = None;
         for source in sources {
             if let Err(error) = self.read(source, &mut batch, &mut spare) {
-                // a collector that has ended has an error of its own
+                // the collector has ended with its own error
                 let _ = self.events.send(Event { batch, kind: EventKind::Failed(error) });
                 return;
             }

@@ -7,10 +7,10 @@ use crate::flow::outcome::Outcome;
 use crate::flow::sample::Rate;
 use crate::sitemap::date::Order;
 
-/// Fewer URLs may well have changed at one time; `verify` has the same number.
+/// Minimum number of URLs for the warning, as in `verify`: fewer may have changed at the same time.
 const MIN_SAME_LASTMOD: u64 = 10;
 
-/// What the warnings need to know of all chunks.
+/// Collects the warnings from all chunks.
 #[derive(Default)]
 pub(crate) struct Warnings {
     variants: Variants,
@@ -23,14 +23,14 @@ enum CommonLastmod {
     /// There was no entry yet.
     #[default]
     Unknown,
-    /// This one.
+    /// All entries so far have this one.
     All(Order),
     /// There are two, or an entry without one.
     None,
 }
 
 impl Warnings {
-    /// Looks at a chunk.
+    /// Evaluates a chunk.
     pub fn add(&mut self, chunk: &mut Chunk, rate: &Rate) {
         self.variants.add(&chunk.samples, rate);
         self.lastmod.add(chunk);

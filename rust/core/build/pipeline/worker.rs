@@ -20,7 +20,7 @@ use crate::flow::pool::Pool;
 use crate::flow::shard::Shard;
 use crate::thread::inject;
 
-/// How long a worker with a chunk that the gate keeps back waits for a shard before it tries again.
+/// How long a worker waits for a shard before it offers its chunk to the gate again.
 const POLL_INTERVAL: Duration = Duration::from_millis(1);
 
 /// A thread that renders batches and writes shards.
@@ -71,7 +71,7 @@ impl Worker<'_> {
             self.writer.write(shard)
         });
         self.progress.shards.fetch_add(1, Ordering::Relaxed);
-        // a collector that has ended has an error of its own
+        // the collector has ended with its own error
         let _ = self.written.send(written);
     }
 
@@ -102,7 +102,7 @@ impl Worker<'_> {
             if self.progress.stopped() {
                 return false;
             }
-            // writing shards meanwhile is what prevents a deadlock, see the gate
+            // writing shards meanwhile prevents a deadlock, see the gate
             match self.shards.recv_timeout(POLL_INTERVAL) {
                 Ok(shard) => self.write(shard),
                 Err(RecvTimeoutError::Timeout) => {}

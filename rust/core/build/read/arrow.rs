@@ -24,7 +24,7 @@ pub(crate) fn columns(schema: &Schema) -> Columns {
     }
 }
 
-/// What a column of a type holds.
+/// The kind of the values of a type.
 pub(crate) fn kind(data_type: &DataType) -> ColumnKind {
     use DataType::*;
     match data_type {
@@ -220,11 +220,11 @@ impl NestedColumn {
 /// Reads the values of one column.
 enum ColumnReader {
     Null,
-    /// The most common ones: their type is asked for once, not at each cell.
+    /// The most common types: checked once, not at each cell.
     Text(StringArray),
     Float(Float64Array),
     Time(Times),
-    /// text as bytes: a producer may have put anything there
+    /// text as bytes, not yet known to be UTF-8
     View(BinaryViewArray),
     Plain(ArrayRef),
     Nested(Box<NestedColumn>),

@@ -1,4 +1,4 @@
-//! CSV text in blocks that begin at the start of a row, as far as a cheap test can tell.
+//! CSV text in blocks that begin at the start of a row, by a cheap test.
 //!
 //! # For maintainers
 //!
@@ -18,8 +18,8 @@ use std::io::{self, Read};
 
 use crate::build::read::decode::read_error;
 use crate::build::read::lines;
-use crate::build::read::scan::{CsvFormat, Fault, Scanner, Span};
-use crate::error::{Error, ErrorCode, Result};
+use crate::build::read::scan::{CsvFault, CsvFormat, Scanner, Span};
+use crate::error::{ErrorCode, Result};
 use crate::simd::csv_masks;
 
 /// Cuts a text into blocks.
@@ -88,16 +88,16 @@ impl BlockReader {
                 if format.lines {
                     let message =
                         format!("a line is longer than {longest} bytes; is this a list of URLs?");
-                    return Err(Error::new(ErrorCode::LinesTooLong, message));
+                    return Err(ErrorCode::LinesTooLong.error(message));
                 }
                 // A worker finds the same fault, and its row. If the block did not begin at the start
                 // of a row, there may be no fault at all: so this block must not count as the last.
                 let fault = scan_all(&buffer, format).fault;
-                if let Some(Fault::AfterQuote { .. } | Fault::TooLong { .. }) = fault {
+                if let Some(CsvFault::AfterQuote { .. } | CsvFault::TooLong { .. }) = fault {
                     return Ok(Block { text: buffer, last: false });
                 }
                 let message = format!("a row is longer than {longest} bytes; is this a CSV file?");
-                return Err(Error::new(ErrorCode::CsvRowTooLong, message));
+                return Err(ErrorCode::CsvRowTooLong.error(message));
             }
             target = (buffer.len() * 2).min(longest);
         }
@@ -142,7 +142,7 @@ fn quick_cut(text: &[u8]) -> Option<usize> {
     Some(end)
 }
 
-/// The end of the last whole row by an exact scan: for text with CR alone, or with odd quotes.
+/// The end of the last whole row by an exact scan: for text with CR alone, or with an odd number of quotes.
 fn exact_cut(text: &[u8], format: &CsvFormat) -> Option<usize> {
     scan_all(text, format).cut
 }
@@ -152,7 +152,7 @@ struct Scan {
     /// the end of the last whole row
     cut: Option<usize>,
     /// the fault that ended the scan
-    fault: Option<Fault>,
+    fault: Option<CsvFault>,
 }
 
 fn scan_all(text: &[u8], format: &CsvFormat) -> Scan {

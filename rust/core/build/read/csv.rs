@@ -8,16 +8,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::build::read::block::BlockReader;
 use crate::build::read::csv_batch::CsvBatch;
 use crate::build::read::decode;
-use crate::build::read::decode::OpenFile;
 use crate::build::read::header::{ExcelSeparator, Header, excel_separator, header, sniff};
 use crate::build::read::lines;
 use crate::build::read::scan::{CsvFormat, NO_SLOT};
-use crate::build::read::unpack::{Text, peek};
-use crate::error::{Error, ErrorCode, Result};
+use crate::build::read::unpack::{ByteStream, peek};
+use crate::error::{ErrorCode, Result};
 use crate::flow::cell::{ColumnKind, Columns};
 use crate::flow::source::Source;
 
-/// How a CSV file is read.
+/// Options of a CSV file.
 #[derive(Debug, Clone)]
 pub struct CsvOptions {
     /// The delimiter; detected without it.
@@ -35,7 +34,7 @@ pub struct CsvOptions {
 /// A CSV file, plain or packed; `-` is standard input.
 pub struct Csv {
     path: String,
-    open_file: Option<OpenFile>,
+    opened: Option<ByteStream>,
     options: CsvOptions,
     blocks: Option<BlockReader>,
     format: Arc<CsvFormat>,
@@ -48,7 +47,7 @@ impl Csv {
     pub fn new(path: impl Into<String>, options: CsvOptions) -> Csv {
         Csv {
             path: path.into(),
-            open_file: None,
+            opened: None,
             options,
             blocks: None,
             format: Arc::default(),
@@ -57,25 +56,22 @@ impl Csv {
         }
     }
 
-    /// Reads a file that is open already; the path is then only its name.
-    pub fn with_file(self, file: OpenFile) -> Csv {
-        Csv { open_file: Some(file), ..self }
+    /// Reads what is open already; the path is then only its name.
+    pub fn with_reader(self, opened: ByteStream) -> Csv {
+        Csv { opened: Some(opened), ..self }
     }
 
-    fn text(&mut self) -> Result<Text> {
-        let file = decode::open(&self.path, self.open_file.take(), self.consumed.clone())?;
+    fn text(&mut self) -> Result<ByteStream> {
+        let file = decode::open(&self.path, self.opened.take(), self.consumed.clone())?;
         decode::to_utf8(file, self.options.encoding.as_deref())
     }
 
     /// The columns of a list of URLs: one.
     fn open_lines(&mut self) -> Result<Columns> {
         let mut text = self.text()?;
-        let (head, n) = peek::<1>(&mut text).map_err(|e| decode::read_error(&e).caused_by(e))?;
-        if n == 0 {
-            return Err(Error::new(
-                ErrorCode::InputEmpty,
-                "is empty; a URL on each line is needed",
-            ));
+        let head = peek(&mut text, 1).map_err(|e| decode::read_error(&e).caused_by(e))?;
+        if head.is_empty() {
+            return Err(ErrorCode::InputEmpty.error("is empty; it must contain one URL per line"));
         }
         let mut blocks = BlockReader::new(text, self.options.block);
         blocks.unread(&head);
@@ -108,13 +104,11 @@ impl Csv {
                 return Ok((found, delimiter));
             }
             if whole {
-                return Err(Error::new(ErrorCode::InputEmpty, "is empty; a header row is needed"));
+                return Err(ErrorCode::InputEmpty.error("is empty; a header row is needed"));
             }
             if head.len() > limit {
-                return Err(Error::new(
-                    ErrorCode::CsvHeader,
-                    "no header ends within the first MiB; is this a CSV file?",
-                ));
+                return Err(ErrorCode::CsvHeader
+                    .error("no header ends within the first MiB; is this a CSV file?"));
             }
             want *= 2;
         }

@@ -1,22 +1,22 @@
 //! Formats that are not read, by their first bytes, and what the user can do.
 
-use crate::error::{Error, ErrorCode, Result};
+use crate::error::{ErrorCode, Result};
 
 /// The first bytes of binary formats that are not read, with the name of the format and what to do.
 const BINARY: &[(&[u8], &str)] = &[
     (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "an old Excel workbook (.xls): save the sheet as CSV"),
     (b"7z\xbc\xaf\x27\x1c", "a 7z archive: unpack it (7z x -so FILE | urlset build -)"),
     (b"Rar!\x1a\x07", "a RAR archive: unpack it first"),
-    (b"\x04\x22\x4d\x18", "packed by lz4: unpack it (lz4 -dc FILE | urlset build -)"),
-    (b"\xff\x06\x00\x00sNaPpY", "packed by snappy: unpack it first"),
-    (b"\x1f\x9d", "packed by compress (.Z): unpack it (zcat FILE | urlset build -)"),
-    (b"\x1f\x8b", "packed twice: unpack it once (zcat FILE | urlset build -)"),
-    (b"\xfd7zXZ\x00", "packed twice: unpack it once (xzcat FILE | urlset build -)"),
-    (b"\x28\xb5\x2f\xfd", "packed twice: unpack it once (zstdcat FILE | urlset build -)"),
-    (b"%PDF-", "a PDF document: urlset reads tables; export CSV from where it was made"),
+    (b"\x04\x22\x4d\x18", "compressed with lz4: decompress it (lz4 -dc FILE | urlset build -)"),
+    (b"\xff\x06\x00\x00sNaPpY", "compressed with snappy: decompress it first"),
+    (b"\x1f\x9d", "compressed with compress (.Z): decompress it (zcat FILE | urlset build -)"),
+    (b"\x1f\x8b", "compressed twice: decompress it once (zcat FILE | urlset build -)"),
+    (b"\xfd7zXZ\x00", "compressed twice: decompress it once (xzcat FILE | urlset build -)"),
+    (b"\x28\xb5\x2f\xfd", "compressed twice: decompress it once (zstdcat FILE | urlset build -)"),
+    (b"%PDF-", "a PDF document: urlset reads tables; export CSV from its source"),
     (b"Obj\x01", "Avro: convert it to Parquet (duckdb, pyspark)"),
     (b"PARE", "Parquet with an encrypted footer: decrypt it first"),
-    (b"FEA1", "Feather of version 1: write it anew (pyarrow.feather.write_feather)"),
+    (b"FEA1", "Feather version 1: convert it (pyarrow.feather.write_feather)"),
     (
         b"SQLite format 3\0",
         "an SQLite database: export the table (sqlite3 -csv -header FILE 'select …')",
@@ -60,12 +60,12 @@ pub fn foreign(head: &[u8]) -> Option<&'static str> {
     };
     if ["<!doctype html", "<html", "<head", "<body"].iter().any(|tag| begins(tag)) {
         return Some(
-            "an HTML page, not data: is it a page of login or of an error? fetch the export itself",
+            "an HTML page, not data: is it a login page or an error page? fetch the export itself",
         );
     }
     if ["<?xml", "<urlset", "<sitemapindex", "<rss", "<feed"].iter().any(|tag| begins(tag)) {
         return Some(if has(b"<urlset") || has(b"<sitemapindex") {
-            "a sitemap already: urlset read makes rows of it (urlset read FILE -o urls.csv)"
+            "already a sitemap: urlset read converts it to rows (urlset read FILE -o urls.csv)"
         } else {
             "XML: urlset reads tables; export CSV, JSON Lines or Parquet"
         });
@@ -89,7 +89,7 @@ pub fn text_start(head: &[u8]) -> &[u8] {
 
 /// A binary format that is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Table {
+pub enum BinaryFormat {
     /// Parquet.
     Parquet,
     /// Arrow IPC, as a file or as a stream.
@@ -97,12 +97,12 @@ pub enum Table {
 }
 
 /// The binary format with these first bytes.
-pub fn table(head: &[u8]) -> Option<Table> {
+pub fn table(head: &[u8]) -> Option<BinaryFormat> {
     if head.starts_with(b"PAR1") {
-        return Some(Table::Parquet);
+        return Some(BinaryFormat::Parquet);
     }
     let arrow = head.starts_with(b"ARROW1") || head.starts_with(b"\xff\xff\xff\xff");
-    arrow.then_some(Table::Arrow)
+    arrow.then_some(BinaryFormat::Arrow)
 }
 
 /// Refuses a file that cannot be read as text; `head` are its first bytes, decompressed.
@@ -111,9 +111,9 @@ pub fn table(head: &[u8]) -> Option<Table> {
 /// `input.format`, with the name of the format and what to do.
 pub fn check_text(head: &[u8]) -> Result<()> {
     let what = match table(head) {
-        Some(Table::Parquet) => Some("Parquet: name no other format, or --format parquet"),
-        Some(_) => Some("Arrow IPC: name no other format, or --format arrow"),
+        Some(BinaryFormat::Parquet) => Some("Parquet: omit --format, or use --format parquet"),
+        Some(_) => Some("Arrow IPC: omit --format, or use --format arrow"),
         None => foreign(head),
     };
-    what.map_or(Ok(()), |what| Err(Error::new(ErrorCode::InputFormat, format!("is {what}"))))
+    what.map_or(Ok(()), |what| Err(ErrorCode::InputFormat.error(format!("is {what}"))))
 }

@@ -1,4 +1,4 @@
-//! Row groups of a Parquet file that a filter leaves out, by the statistics in its directory.
+//! Row groups of a Parquet file that a filter excludes, by the statistics in its directory.
 
 use arrow_schema::DataType;
 use parquet::arrow::arrow_reader::ArrowReaderMetadata;

@@ -27,7 +27,7 @@ use crate::build::read::message::{MAGIC, Message, Messages, damaged, ranges};
 use crate::error::{Error, ErrorCode, Result, plain};
 use crate::flow::cell::Columns;
 use crate::flow::source::Source;
-use crate::quiet::quiet;
+use crate::panic::silenced;
 
 /// Limit of the bytes that any buffer may inflate to.
 const MAX_INFLATED: usize = 1 << 30;
@@ -39,13 +39,13 @@ pub struct Ipc {
     path: String,
     open_file: Option<OpenFile>,
     rows: usize,
-    opened: Option<Opened>,
+    opened: Option<OpenIpc>,
     /// bytes of the last batch
     batch_memory: usize,
     consumed: Arc<AtomicU64>,
 }
 
-struct Opened {
+struct OpenIpc {
     messages: Messages,
     schema: SchemaRef,
     dictionaries: HashMap<i64, ArrayRef>,
@@ -85,7 +85,7 @@ impl Source for Ipc {
 
     fn open(&mut self) -> Result<Columns> {
         let open_file = self.open_file.take();
-        let opened = guarded(|| Opened::new(&self.path, open_file, &self.consumed), "its schema")
+        let opened = guarded(|| OpenIpc::new(&self.path, open_file, &self.consumed), "its schema")
             .map_err(|e| e.in_input(&self.path))?;
         let columns = columns(&opened.schema);
         self.opened = Some(opened);
@@ -125,13 +125,13 @@ impl Source for Ipc {
     }
 }
 
-impl Opened {
-    fn new(path: &str, open_file: Option<OpenFile>, consumed: &Arc<AtomicU64>) -> Result<Opened> {
+impl OpenIpc {
+    fn new(path: &str, open_file: Option<OpenFile>, consumed: &Arc<AtomicU64>) -> Result<OpenIpc> {
         let (messages, schema) = match directory(path, open_file.as_ref(), consumed)? {
             Some(found) => found,
             None => stream(path, open_file, consumed)?,
         };
-        Ok(Opened {
+        Ok(OpenIpc {
             messages,
             schema,
             dictionaries: HashMap::new(),
@@ -165,9 +165,7 @@ impl Opened {
                         .map_err(|e| damaged(&e))?;
                 return Ok(Some(batch));
             } else if message.header_type() == MessageHeader::Schema {
-                return Err(damaged(
-                    &"another schema begins; give each stream as a file of its own",
-                ));
+                return Err(damaged(&"another schema begins; pass each stream as a separate file"));
             } else {
                 let kind = message.header_type().variant_name().unwrap_or("an unknown message");
                 return Err(damaged(&format!("it is {kind}, not a record batch")));
@@ -186,7 +184,7 @@ fn directory(
     let unreadable = |e: io::Error| {
         let missing = e.kind() == io::ErrorKind::NotFound;
         let code = if missing { ErrorCode::InputMissing } else { ErrorCode::InputUnreadable };
-        Error::new(code, plain(&e)).caused_by(e)
+        code.error(plain(&e)).caused_by(e)
     };
     let file = match open_file {
         // bytes were read from it already: it is a stream
@@ -246,13 +244,10 @@ fn stream(
     open_file: Option<OpenFile>,
     consumed: &Arc<AtomicU64>,
 ) -> Result<(Messages, SchemaRef)> {
-    let (bytes, _) = decode::bytes(path, open_file, consumed.clone())?;
+    let (bytes, _) = decode::bytes(path, open_file.map(Into::into), consumed.clone())?;
     let mut messages = Messages::Streamed(bytes);
     let Some(Message { metadata, .. }) = messages.next(|_| None)? else {
-        return Err(Error::new(
-            ErrorCode::InputEmpty,
-            "is empty; an Arrow stream has a schema at least",
-        ));
+        return Err(ErrorCode::InputEmpty.error("is empty; an Arrow stream has at least a schema"));
     };
     let message = arrow_ipc::root_as_message(&metadata).map_err(|e| damaged(&e))?;
     let schema = message.header_as_schema();
@@ -298,7 +293,7 @@ fn check_body(batch: &arrow_ipc::RecordBatch<'_>, body: &Buffer) -> Result<()> {
 
 /// Runs code that reads untrusted bytes: a panic of the library counts as damage.
 fn guarded<T>(read: impl FnOnce() -> Result<T>, what: &str) -> Result<T> {
-    quiet(|| catch_unwind(AssertUnwindSafe(read)))
+    silenced(|| catch_unwind(AssertUnwindSafe(read)))
         .unwrap_or_else(|_| Err(damaged(&"its parts contradict one another")))
         .map_err(|error| match error.code {
             ErrorCode::InputDamaged | ErrorCode::InputTruncated => {

@@ -17,7 +17,7 @@ pub mod label;
 pub mod lines;
 mod message;
 pub mod parquet;
-mod positioned;
+pub mod positioned;
 pub mod scan;
 pub mod stream;
 pub mod unpack;

@@ -5,6 +5,7 @@
 
 use std::collections::VecDeque;
 use std::fs::File;
+use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
@@ -16,17 +17,18 @@ use parquet::arrow::arrow_reader::{
     ParquetRecordBatchReaderBuilder,
 };
 use parquet::errors::ParquetError;
+use parquet::file::metadata::RowGroupMetaData;
 use parquet::file::reader::Length;
 
 use crate::build::read::ahead::Ahead;
 use crate::build::read::arrow::{ArrowBatch, ArrowRows, columns};
 use crate::build::read::groups::left_out;
-use crate::build::read::positioned::Positioned;
+use crate::build::read::positioned::{Access, Positioned};
 use crate::config::Filter;
 use crate::error::{Error, ErrorCode, Result, plain};
 use crate::flow::cell::Columns;
 use crate::flow::source::Source;
-use crate::quiet::quiet;
+use crate::panic::silenced;
 use crate::thread::{inject, start};
 
 /// Minimum number of rows that a thread decodes before the next thread continues.
@@ -40,12 +42,12 @@ const BATCH_BYTES: i64 = 4 << 20;
 /// A Parquet file.
 pub struct Parquet {
     path: String,
-    open_file: Option<File>,
+    open_file: Option<Arc<dyn Access>>,
     options: ParquetOptions,
-    file: Option<Opened>,
+    file: Option<OpenParquet>,
 }
 
-/// How a Parquet file is read.
+/// Options of a Parquet file.
 #[derive(Debug, Clone)]
 pub struct ParquetOptions {
     /// Limit of the rows of a batch.
@@ -56,7 +58,7 @@ pub struct ParquetOptions {
     pub filters: Vec<Filter>,
 }
 
-struct Opened {
+struct OpenParquet {
     decoder: Decoder,
     /// the index of each slot's column among the columns that are read
     places: Vec<usize>,
@@ -81,7 +83,7 @@ struct Decoder {
     ahead: Arc<Ahead>,
 }
 
-/// What to do with some adjacent row groups.
+/// The treatment of some adjacent row groups.
 enum Step {
     /// Read these groups, which have `rows` rows.
     Read { groups: Vec<usize>, rows: u64 },
@@ -92,13 +94,13 @@ enum Step {
 /// A step that has begun.
 enum Decoding {
     Here(Box<ParquetRecordBatchReader>),
-    /// In a thread of its own.
+    /// In a separate thread.
     There(Receiver<Result<RecordBatch>>),
     Skip(u64),
 }
 
 /// The next rows.
-enum Next {
+enum NextRows {
     Batch(RecordBatch),
     Skipped(u64),
 }
@@ -109,8 +111,8 @@ impl Parquet {
         Parquet { path: path.into(), open_file: None, options, file: None }
     }
 
-    /// Reads a file that is open already; the path is then only its name.
-    pub fn with_file(self, file: File) -> Parquet {
+    /// Reads a file that is open already, or an object in a store; the path is then only its name.
+    pub fn with_file(self, file: Arc<dyn Access>) -> Parquet {
         Parquet { open_file: Some(file), ..self }
     }
 }
@@ -126,10 +128,10 @@ impl Source for Parquet {
         let rows = self.options.rows.max(1);
         let file = match self.open_file.take() {
             Some(file) => Ok(file),
-            None => File::open(&self.path),
+            None => File::open(&self.path).map(|file| Arc::new(file) as Arc<dyn Access>),
         };
         let (opened, columns) =
-            guarded(|| Opened::new(file, rows)).map_err(|e| e.in_input(&self.path))?;
+            guarded(|| OpenParquet::new(file, rows)).map_err(|e| e.in_input(&self.path))?;
         self.file = Some(opened);
         Ok(columns)
     }
@@ -148,16 +150,16 @@ impl Source for Parquet {
         let Some(file) = &mut self.file else { return Ok(None) };
         let next = guarded(|| file.next(&self.options)).map_err(|e| e.in_input(&self.path))?;
         Ok(next.map(|next| match next {
-            Next::Batch(batch) => {
+            NextRows::Batch(batch) => {
                 let columns = file.places.iter().map(|&place| batch.column(place));
                 ArrowBatch::Rows(ArrowRows::new(columns, batch.num_rows()))
             }
-            Next::Skipped(rows) => ArrowBatch::Filtered(rows),
+            NextRows::Skipped(rows) => ArrowBatch::Filtered(rows),
         }))
     }
 
     fn consumed(&self) -> u64 {
-        self.file.as_ref().map_or(0, Opened::consumed)
+        self.file.as_ref().map_or(0, OpenParquet::consumed)
     }
 
     fn batch_memory(&self) -> usize {
@@ -165,10 +167,9 @@ impl Source for Parquet {
     }
 }
 
-impl Opened {
-    fn new(file: std::io::Result<File>, rows: usize) -> Result<(Opened, Columns)> {
-        let system =
-            |e: std::io::Error| Error::new(ErrorCode::InputUnreadable, plain(&e)).caused_by(e);
+impl OpenParquet {
+    fn new(file: std::io::Result<Arc<dyn Access>>, rows: usize) -> Result<(OpenParquet, Columns)> {
+        let system = |e: std::io::Error| ErrorCode::InputUnreadable.error(plain(&e)).caused_by(e);
         let file = file.and_then(Positioned::new).map_err(system)?;
         let metadata = ArrowReaderMetadata::load(&file, ArrowReaderOptions::new());
         // the Arrow schema that a writer embeds is used if it fits the Parquet schema
@@ -178,7 +179,7 @@ impl Opened {
         });
         let metadata = metadata.map_err(|e| damaged(&e))?;
         let columns = columns(metadata.schema());
-        let opened = Opened {
+        let opened = OpenParquet {
             decoder: Decoder {
                 file,
                 metadata,
@@ -216,7 +217,7 @@ impl Opened {
         steps
     }
 
-    fn next(&mut self, options: &ParquetOptions) -> Result<Option<Next>> {
+    fn next(&mut self, options: &ParquetOptions) -> Result<Option<NextRows>> {
         self.batch_memory = 0;
         loop {
             self.decode_ahead(options)?;
@@ -233,14 +234,14 @@ impl Opened {
                     let rows = *rows;
                     self.decoding.pop_front();
                     self.done = self.done.saturating_add(rows);
-                    return Ok(Some(Next::Skipped(rows)));
+                    return Ok(Some(NextRows::Skipped(rows)));
                 }
             };
             match batch {
                 Some(batch) => {
                     self.done += batch.num_rows() as u64;
                     self.batch_memory = batch.get_array_memory_size();
-                    return Ok(Some(Next::Batch(batch)));
+                    return Ok(Some(NextRows::Batch(batch)));
                 }
                 None => drop(self.decoding.pop_front()),
             }
@@ -252,13 +253,13 @@ impl Opened {
     fn check_complete(&self) -> Result<()> {
         let metadata = self.decoder.metadata.metadata();
         let groups: i128 = metadata.row_groups().iter().map(|g| i128::from(g.num_rows())).sum();
-        let promised = i128::from(metadata.file_metadata().num_rows());
-        if groups == promised && promised == i128::from(self.done) {
+        let declared = i128::from(metadata.file_metadata().num_rows());
+        if groups == declared && declared == i128::from(self.done) {
             return Ok(());
         }
         let found = self.done;
         Err(damaged(&format!(
-            "{found} rows where its directory says {promised}, {groups} in groups"
+            "{found} rows where its directory says {declared}, {groups} in groups"
         )))
     }
 
@@ -291,7 +292,7 @@ impl Opened {
     }
 }
 
-impl Drop for Opened {
+impl Drop for OpenParquet {
     fn drop(&mut self) {
         self.decoder.ahead.end(); // threads may be waiting for room
     }
@@ -304,11 +305,27 @@ impl Decoder {
     ) -> std::result::Result<ParquetRecordBatchReader, ParquetError> {
         let mask = ProjectionMask::roots(self.metadata.parquet_schema(), self.slots.clone());
         let rows = self.rows_of_batch(&groups, &mask);
+        self.file.plan(self.ranges(&groups, &mask))?;
         ParquetRecordBatchReaderBuilder::new_with_metadata(self.file.clone(), self.metadata.clone())
             .with_projection(mask)
             .with_row_groups(groups)
             .with_batch_size(rows)
             .build()
+    }
+
+    /// Where the chunks of each column that is read are in the file.
+    fn ranges(&self, groups: &[usize], mask: &ProjectionMask) -> Vec<Vec<Range<u64>>> {
+        let groups: Vec<_> =
+            groups.iter().filter_map(|&at| self.metadata.metadata().row_groups().get(at)).collect();
+        let leaves = self.metadata.parquet_schema().num_columns();
+        let chunk = |group: &&RowGroupMetaData, leaf: usize| {
+            let (start, length) = group.columns().get(leaf)?.byte_range();
+            Some(start..start.saturating_add(length))
+        };
+        (0..leaves)
+            .filter(|&leaf| mask.leaf_included(leaf))
+            .map(|leaf| groups.iter().filter_map(|group| chunk(group, leaf)).collect())
+            .collect()
     }
 
     /// The number of rows of a batch: fewer for large rows, such as those with a map of a hundred
@@ -361,7 +378,7 @@ fn memory(batch: &RecordBatch) -> u64 {
 
 /// Runs code that reads a file, which may be damaged: a panic of the library counts as damage.
 fn guarded<T>(read: impl FnOnce() -> Result<T>) -> Result<T> {
-    quiet(|| catch_unwind(AssertUnwindSafe(read)))
+    silenced(|| catch_unwind(AssertUnwindSafe(read)))
         .unwrap_or_else(|_| Err(damaged(&"its pages are not what its directory says")))
 }
 
@@ -372,5 +389,5 @@ fn damaged(error: &dyn std::fmt::Display) -> Error {
     let text = ["External: ", "Parquet argument error: ", "Parquet error: ", "Arrow: "]
         .iter()
         .fold(text, |text, prefix| text.strip_prefix(prefix).unwrap_or(text));
-    Error::new(ErrorCode::InputDamaged, format!("cannot be read as Parquet: {text}"))
+    ErrorCode::InputDamaged.error(format!("cannot be read as Parquet: {text}"))
 }

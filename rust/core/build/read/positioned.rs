@@ -1,7 +1,8 @@
-//! A file that several threads read at once, each at its own position.
+//! A file or an object in a store that several threads read at once, each at its own position.
 
 use std::fs::File;
-use std::io::{BufReader, Read};
+use std::io::{self, BufReader, Read};
+use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
@@ -12,24 +13,53 @@ use parquet::file::reader::{ChunkReader, Length};
 /// Bytes read at once for the header of a page, which has about thirty.
 const HEADER: usize = 512;
 
+/// Bytes that can be read at any position.
+pub trait Access: Send + Sync {
+    /// The number of bytes.
+    fn size(&self) -> io::Result<u64>;
+
+    /// Reads some bytes at a position, as `read` does.
+    fn read_at(&self, buffer: &mut [u8], at: u64) -> io::Result<usize>;
+
+    /// Announces what will be read: for each column its ranges, in the order of the reads.
+    fn plan(&self, _columns: Vec<Vec<Range<u64>>>) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Access for File {
+    fn size(&self) -> io::Result<u64> {
+        Ok(self.metadata()?.len())
+    }
+
+    fn read_at(&self, buffer: &mut [u8], at: u64) -> io::Result<usize> {
+        FileExt::read_at(self, buffer, at)
+    }
+}
+
 /// A file without a cursor: `File` itself has one, which its clones share.
 #[derive(Clone)]
 pub struct Positioned {
-    file: Arc<File>,
+    file: Arc<dyn Access>,
     size: u64,
 }
 
 /// Reads sequentially from a position.
 pub struct PositionedReader {
-    file: Arc<File>,
+    file: Arc<dyn Access>,
     at: u64,
 }
 
 impl Positioned {
     /// A file with its current size.
-    pub fn new(file: File) -> std::io::Result<Positioned> {
-        let size = file.metadata()?.len();
-        Ok(Positioned { file: Arc::new(file), size })
+    pub fn new(file: Arc<dyn Access>) -> io::Result<Positioned> {
+        let size = file.size()?;
+        Ok(Positioned { file, size })
+    }
+
+    /// Announces what will be read; see [`Access::plan`].
+    pub fn plan(&self, columns: Vec<Vec<Range<u64>>>) -> io::Result<()> {
+        self.file.plan(columns)
     }
 }
 
@@ -56,13 +86,14 @@ impl ChunkReader for Positioned {
             return Err(ParquetError::EOF(message));
         }
         let mut bytes = vec![0; length];
-        self.file.read_exact_at(&mut bytes, start)?;
+        let mut reader = PositionedReader { file: self.file.clone(), at: start };
+        reader.read_exact(&mut bytes)?;
         Ok(bytes.into())
     }
 }
 
 impl Read for PositionedReader {
-    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.file.read_at(buffer, self.at)?;
         self.at += read as u64;
         Ok(read)

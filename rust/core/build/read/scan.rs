@@ -1,6 +1,6 @@
 //! The exact scanner of CSV: RFC 4180 quoting, and csv-core's rules where RFC 4180 is silent.
 //!
-//! A row ends at LF, CR or CRLF outside quotes. Empty lines are no rows. A quote inside an unquoted
+//! A row ends at LF, CR or CRLF outside quotes. Empty lines are not rows. A quote inside an unquoted
 //! cell is literal. The scanner is stricter than csv-core on purpose: only a delimiter or the end of
 //! the line may follow a closing quote, and no quote may be open at the end of the text, since later
 //! rows could not be trusted.
@@ -47,7 +47,7 @@ pub struct RowSpan {
 
 /// Why the rows from here on cannot be trusted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fault {
+pub enum CsvFault {
     /// A quote is not closed at the end of the text.
     Unclosed {
         /// The offset of the row.
@@ -67,16 +67,16 @@ pub enum Fault {
     },
 }
 
-impl Fault {
+impl CsvFault {
     /// The error that ends the input, without a position.
     pub fn error(&self, max_cell: usize) -> Error {
         let (code, message) = match self {
-        Fault::Unclosed { .. } => (
+        CsvFault::Unclosed { .. } => (
             ErrorCode::CsvUnclosedQuote,
             "a cell that begins with a quote here is never closed; later rows cannot be trusted"
                 .into(),
         ),
-        Fault::AfterQuote { cell } => (
+        CsvFault::AfterQuote { cell } => (
             ErrorCode::CsvAfterQuote,
             format!(
                 "cell {}: after its closing quote comes neither a delimiter nor the end of the line; \
@@ -84,7 +84,7 @@ impl Fault {
                 cell + 1
             ),
         ),
-        Fault::TooLong { cell } => (
+        CsvFault::TooLong { cell } => (
             ErrorCode::CsvCellTooLong,
             format!(
                 "cell {}: longer than {max_cell} bytes; is a quote missing? (--max-cell allows more)",
@@ -92,7 +92,7 @@ impl Fault {
             ),
         ),
     };
-        Error::new(code, message)
+        code.error(message)
     }
 }
 
@@ -194,7 +194,7 @@ impl<'a> Scanner<'a> {
                 _ => return None,
             }
         };
-        // an empty line is no row; a row that is too long may have a cell that is too long
+        // an empty line is not a row; a row that is too long may have a cell that is too long
         if end == start || end - start > self.format.max_cell {
             return None;
         }
@@ -213,14 +213,14 @@ impl<'a> Scanner<'a> {
 
     /// The next row. Its cells are written to `spans` by slot; a slot that the row lacks is unchanged.
     #[inline]
-    pub fn next_row(&mut self, spans: &mut [Span]) -> Option<Result<RowSpan, Fault>> {
+    pub fn next_row(&mut self, spans: &mut [Span]) -> Option<Result<RowSpan, CsvFault>> {
         if let Some(row) = self.plain_row(spans) {
             return Some(Ok(row));
         }
         self.any_row(spans)
     }
 
-    fn any_row(&mut self, spans: &mut [Span]) -> Option<Result<RowSpan, Fault>> {
+    fn any_row(&mut self, spans: &mut [Span]) -> Option<Result<RowSpan, CsvFault>> {
         let text = self.text;
         loop {
             let start = self.at;
@@ -237,9 +237,11 @@ impl<'a> Scanner<'a> {
                     let close = loop {
                         match self.special() {
                             None if text.len() - from > self.format.max_cell => {
-                                return Some(Err(Fault::TooLong { cell }));
+                                return Some(Err(CsvFault::TooLong { cell }));
                             }
-                            None => return Some(Err(Fault::Unclosed { row: start, cell: from })),
+                            None => {
+                                return Some(Err(CsvFault::Unclosed { row: start, cell: from }));
+                            }
                             Some(p) if text[p] != b'"' => {}
                             Some(p) if text.get(p + 1) == Some(&b'"') => {
                                 self.special();
@@ -254,7 +256,7 @@ impl<'a> Scanner<'a> {
                             self.special();
                             close + 1
                         }
-                        Some(_) => return Some(Err(Fault::AfterQuote { cell })),
+                        Some(_) => return Some(Err(CsvFault::AfterQuote { cell })),
                     };
                     (first, last, doubled) = (from + 1, close, seen);
                 } else {
@@ -268,7 +270,7 @@ impl<'a> Scanner<'a> {
                     (first, last, doubled) = (from, stop, false);
                 }
                 if last - first > self.format.max_cell {
-                    return Some(Err(Fault::TooLong { cell }));
+                    return Some(Err(CsvFault::TooLong { cell }));
                 }
                 if let Some(&slot) = self.format.slots.get(cell as usize)
                     && let Some(span) = spans.get_mut(slot as usize)

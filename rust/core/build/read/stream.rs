@@ -31,7 +31,7 @@ use crate::build::read::import::Importer;
 use crate::error::{Error, ErrorCode, Result};
 use crate::flow::cell::Columns;
 use crate::flow::source::Source;
-use crate::quiet::quiet;
+use crate::panic::silenced;
 
 /// Limit of the nesting of lists and structs.
 const MAX_DEPTH: usize = 64;
@@ -175,7 +175,7 @@ impl Producer {
             return Err(damaged(&self.last_error()));
         }
         if schema.release().is_none() {
-            return Err(damaged(&"the stream gives no schema"));
+            return Err(damaged(&"the stream returns no schema"));
         }
         if depth(&schema, MAX_DEPTH).is_none() {
             return Err(damaged(&format!("its columns are nested deeper than {MAX_DEPTH} levels")));
@@ -201,7 +201,7 @@ impl Producer {
 
     /// The message of the producer for the error that a callback has just returned.
     fn last_error(&mut self) -> String {
-        let silent = || "its producer failed and gives no reason".to_owned();
+        let silent = || "its producer failed without a reason".to_owned();
         let Some(get) = self.0.get_last_error() else { return silent() };
         // SAFETY: a callback of this stream, which is not released, has just failed.
         let text = unsafe { get(&raw mut self.0) };
@@ -226,11 +226,11 @@ fn depth(schema: &FFI_ArrowSchema, left: usize) -> Option<usize> {
 
 /// Runs code that trusts a producer: a panic means that the producer broke the rules.
 fn guarded<T>(read: impl FnOnce() -> Result<T>, what: &str) -> Result<T> {
-    quiet(|| catch_unwind(AssertUnwindSafe(read)))
+    silenced(|| catch_unwind(AssertUnwindSafe(read)))
         .unwrap_or_else(|_| Err(damaged(&"its parts contradict one another")))
         .map_err(|error| Error { message: format!("{what}: {}", error.message), ..error })
 }
 
 fn damaged(error: &dyn std::fmt::Display) -> Error {
-    Error::new(ErrorCode::InputDamaged, error.to_string())
+    ErrorCode::InputDamaged.error(error.to_string())
 }

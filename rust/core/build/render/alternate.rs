@@ -13,7 +13,7 @@ use crate::flow::row::Row;
 use crate::flow::value::{Value, is_json};
 use crate::sitemap::characters::trim;
 use crate::sitemap::extension::alternate::LIMIT;
-use crate::sitemap::hreflang::{self, Policy};
+use crate::sitemap::hreflang::{self, CodePolicy};
 
 /// The names of the fields of a struct that is an alternate.
 const CODE: [&str; 5] = ["hreflang", "lang", "language", "locale", "code"];
@@ -79,11 +79,11 @@ impl Links {
         chunk: &mut Chunk,
     ) -> Result<(), Rejected> {
         for (code, slot) in &from.columns {
-            let at = Context { rules, plan, rows: from.rows, slot: *slot };
+            let at = LinkContext { rules, plan, rows: from.rows, slot: *slot };
             self.one(&at, code, row.value(*slot, cell), chunk)?;
         }
         for &slot in &from.whole {
-            let at = Context { rules, plan, rows: from.rows, slot };
+            let at = LinkContext { rules, plan, rows: from.rows, slot };
             let value = row.value(slot, cell);
             match value.cell() {
                 None => self.whole(&at, value, chunk)?,
@@ -104,7 +104,7 @@ impl Links {
     /// A map of codes to URLs, or a list of structs with both.
     fn whole(
         &mut self,
-        at: &Context<'_>,
+        at: &LinkContext<'_>,
         value: Value<'_>,
         chunk: &mut Chunk,
     ) -> Result<(), Rejected> {
@@ -142,7 +142,7 @@ impl Links {
 
     fn checked(
         &mut self,
-        at: &Context<'_>,
+        at: &LinkContext<'_>,
         code: Cell<'_>,
         href: Value<'_>,
         chunk: &mut Chunk,
@@ -151,7 +151,7 @@ impl Links {
             Cell::Text(text) => trim(text),
             _ => b"",
         };
-        match hreflang::check(code, Policy::Write) {
+        match hreflang::check(code, CodePolicy::Write) {
             Ok(()) => self.one(at, code, href, chunk),
             Err(message) => at.bad("alternate.code", &message, code, chunk),
         }
@@ -161,7 +161,7 @@ impl Links {
     #[inline]
     fn one(
         &mut self,
-        at: &Context<'_>,
+        at: &LinkContext<'_>,
         code: &[u8],
         href: Value<'_>,
         chunk: &mut Chunk,
@@ -270,14 +270,14 @@ pub(crate) fn write_link(code: &[u8], href: &[u8], out: &mut Vec<u8>) {
 }
 
 /// The column of an alternate.
-struct Context<'a> {
+struct LinkContext<'a> {
     rules: &'a Rules,
     plan: &'a Plan,
     rows: bool,
     slot: usize,
 }
 
-impl Context<'_> {
+impl LinkContext<'_> {
     #[cold]
     fn bad(
         &self,

@@ -3,7 +3,7 @@
 use std::mem::take;
 
 use crate::build::render::plan::Split;
-use crate::build::render::row::{Element, Renderer};
+use crate::build::render::row::{Renderer, RowElement};
 use crate::config::MAX_BYTES;
 use crate::flow::chunk::Chunk;
 use crate::flow::entry::{ELEMENT_START, Entry};
@@ -14,7 +14,7 @@ use crate::sitemap::url::host_of;
 impl Renderer<'_> {
     /// Makes entries of the alternates of the last row: its element, which begins at `start`, with
     /// another loc.
-    pub(crate) fn expand(&mut self, start: usize, element: &Element, chunk: &mut Chunk) {
+    pub(crate) fn expand(&mut self, start: usize, element: &RowElement, chunk: &mut Chunk) {
         let Some(&entry) = chunk.entries.last() else { return };
         let loc = chunk.bytes[element.loc.clone()].to_vec();
         let tail = chunk.bytes[element.loc.end..].to_vec();

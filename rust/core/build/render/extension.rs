@@ -1,14 +1,14 @@
 //! The extensions of a row, in the order of their descriptors.
 
-use crate::build::render::block::{Context, Written};
+use crate::build::render::block::{BlocksOutcome, ValueContext};
 use crate::build::render::invalid::{Invalid, Rejected, handle};
-use crate::build::render::plan::Group;
-use crate::build::render::row::{Element, Renderer, cell};
+use crate::build::render::plan::GroupColumns;
+use crate::build::render::row::{Renderer, RowElement, cell};
 use crate::flow::chunk::Chunk;
 use crate::flow::member::Member;
 use crate::flow::row::Row;
 use crate::sitemap::characters::trim;
-use crate::sitemap::hreflang::{self, Policy};
+use crate::sitemap::hreflang::{self, CodePolicy};
 use crate::sitemap::namespaces;
 
 impl Renderer<'_> {
@@ -17,7 +17,7 @@ impl Renderer<'_> {
         &mut self,
         row: &impl Row,
         start: usize,
-        element: &mut Element,
+        element: &mut RowElement,
         chunk: &mut Chunk,
     ) -> Result<(), Rejected> {
         let Renderer { rules, plan, value, .. } = self;
@@ -26,12 +26,12 @@ impl Renderer<'_> {
         }
         if let Some(from) = &plan.alternates {
             match &from.group {
-                Some(Group { key, language }) => {
+                Some(GroupColumns { key, language }) => {
                     let code = cell(language, row, value);
                     let mut written = Vec::new();
                     code.write(&mut written);
                     let code = trim(&written);
-                    let checked = hreflang::check(code, Policy::Write);
+                    let checked = hreflang::check(code, CodePolicy::Write);
                     let key = row.cell(*key, value);
                     let mut text = Vec::new();
                     key.write(&mut text);
@@ -63,12 +63,12 @@ impl Renderer<'_> {
             return Ok(());
         }
         let loc = chunk.bytes[element.loc.clone()].to_vec();
-        let context = Context { rules, plan, loc: &loc };
+        let context = ValueContext { rules, plan, loc: &loc };
         for (blocks, (place, mapped)) in self.blocks.iter_mut().zip(&plan.blocks) {
             match blocks.write(&context, mapped, row, chunk)? {
-                Written::Nothing => {}
-                Written::Block => element.namespaces |= namespaces::bit(*place),
-                Written::TooOld(code) => element.dropped = Some(code),
+                BlocksOutcome::Nothing => {}
+                BlocksOutcome::Block => element.namespaces |= namespaces::bit(*place),
+                BlocksOutcome::TooOld(code) => element.dropped = Some(code),
             }
         }
         Ok(())

@@ -50,7 +50,7 @@ impl Images {
             let mut cell = take(&mut self.cell);
             let mut items = take(&mut self.items);
             let value = row.value(slot, &mut cell);
-            let result = self.column(&Context { rules, plan, slot }, value, &mut items, chunk);
+            let result = self.column(&ImageContext { rules, plan, slot }, value, &mut items, chunk);
             (self.cell, self.items) = (cell, items);
             result?;
         }
@@ -59,7 +59,7 @@ impl Images {
 
     fn column(
         &mut self,
-        at: &Context<'_>,
+        at: &ImageContext<'_>,
         value: Value<'_>,
         items: &mut Vec<Range<usize>>,
         chunk: &mut Chunk,
@@ -105,7 +105,7 @@ impl Images {
 
     fn list(
         &mut self,
-        at: &Context<'_>,
+        at: &ImageContext<'_>,
         value: Value<'_>,
         chunk: &mut Chunk,
     ) -> Result<(), Rejected> {
@@ -125,7 +125,7 @@ impl Images {
     #[inline]
     fn one(
         &mut self,
-        at: &Context<'_>,
+        at: &ImageContext<'_>,
         item: Value<'_>,
         chunk: &mut Chunk,
     ) -> Result<(), Rejected> {
@@ -174,13 +174,13 @@ impl Images {
 }
 
 /// The column of an image.
-struct Context<'a> {
+struct ImageContext<'a> {
     rules: &'a Rules,
     plan: &'a Plan,
     slot: usize,
 }
 
-impl Context<'_> {
+impl ImageContext<'_> {
     #[cold]
     fn bad(&self, message: &str, value: &[u8], chunk: &mut Chunk) -> Result<(), Rejected> {
         let what = Invalid { code: "image.invalid", message, slot: Some(self.slot), value };

@@ -74,16 +74,6 @@ const NOTES: [(u8, &str); 7] = [
 ];
 
 impl LocInfo {
-    /// It is longer than the limit of Yandex.
-    pub fn over_1024(self) -> bool {
-        self.0 & OVER_1024 != 0
-    }
-
-    /// It is not under the folder of the sitemaps.
-    pub fn outside_folder(self) -> bool {
-        self.0 & OUTSIDE_FOLDER != 0
-    }
-
     /// Whether there is a warning.
     #[inline]
     pub fn any(self) -> bool {
@@ -155,11 +145,6 @@ impl LocRules {
         LocRules { join, ..self }
     }
 
-    /// The site.
-    pub fn site(&self) -> &Site {
-        &self.site
-    }
-
     /// Appends the URL, percent-encoded and then XML-escaped. On a fault
     /// nothing is appended. `scratch` is overwritten.
     ///
@@ -204,7 +189,7 @@ impl LocRules {
             return Err(LocFault::Control);
         }
         let text = simdutf8::basic::from_utf8(raw).map_err(|_| LocFault::NotUtf8)?;
-        if !is_url_or_path(text) && placeholder::is_url(raw) {
+        if !is_url_or_path(text) && placeholder::is_missing_url(raw) {
             return Err(LocFault::Placeholder);
         }
         let (slashed, backslash) = url::slashes(text);

@@ -5,12 +5,12 @@ use std::ops::Range;
 
 use crate::UNCHECKED;
 use crate::build::render::alternate::Links;
-use crate::build::render::block::Blocks;
+use crate::build::render::block::BlockWriter;
+use crate::build::render::field_writer::FieldWriter;
 use crate::build::render::image::Images;
 use crate::build::render::loc::LocFault;
 use crate::build::render::plan::{LocSource, Plan, ValueSource};
 use crate::build::render::rules::{CHANGEFREQ_WRONG, LASTMOD_WRONG, PRIORITY_WRONG, Rules};
-use crate::build::render::tail::Tail;
 use crate::flow::cell::Cell;
 use crate::flow::chunk::{Chunk, MAX_REJECT_VALUE, Reject};
 use crate::flow::entry::{ELEMENT_START, Entry, NO_LASTMOD};
@@ -56,11 +56,11 @@ pub struct Renderer<'r> {
     pub(crate) images: Images,
     pub(crate) links: Links,
     /// one for each of [`Plan::blocks`]
-    pub(crate) blocks: Vec<Blocks>,
+    pub(crate) blocks: Vec<BlockWriter>,
 }
 
 /// The outcome of a row that is not rejected.
-pub(crate) struct Element {
+pub(crate) struct RowElement {
     /// As in [`Entry::newest`].
     pub newest: Order,
     pub namespaces: u8,
@@ -82,7 +82,7 @@ impl<'r> Renderer<'r> {
             values: Vec::new(),
             images: Images::default(),
             links: Links::default(),
-            blocks: plan.blocks.iter().map(|(place, _)| Blocks::new(*place)).collect(),
+            blocks: plan.blocks.iter().map(|(place, _)| BlockWriter::new(*place)).collect(),
         }
     }
 
@@ -108,7 +108,7 @@ impl<'r> Renderer<'r> {
     }
 
     /// Appends the outcome of a row: an entry, a reject, or a count.
-    #[inline]
+    #[inline(always)] // as `Rendering::row`
     pub fn render(&mut self, row: &impl Row, number: u32, chunk: &mut Chunk) {
         chunk.rows += 1;
         for filter in &self.plan.filters {
@@ -119,7 +119,7 @@ impl<'r> Renderer<'r> {
         }
         let start = chunk.bytes.len();
         match self.url(row, chunk) {
-            Ok(Element { dropped: Some(code), .. }) => {
+            Ok(RowElement { dropped: Some(code), .. }) => {
                 chunk.end_row(false);
                 chunk.note(code);
                 chunk.end_row(true);
@@ -150,7 +150,7 @@ impl<'r> Renderer<'r> {
                 if let Some(sample) = rules.rate.sample(rules.group_key, loc, scratch) {
                     chunk.samples.push(sample);
                 }
-                let Element { newest, namespaces, .. } = element;
+                let RowElement { newest, namespaces, .. } = element;
                 // built inline: a local that is borrowed later is spilled to the stack (measured:
                 // 6 ns per row)
                 chunk.entries.push(Entry { len: len as u32, row: number, newest, namespaces });
@@ -179,14 +179,15 @@ impl<'r> Renderer<'r> {
     }
 
     /// Appends the element.
-    #[inline]
+    #[inline(always)] // as `Rendering::row`
     fn url(
         &mut self,
         row: &impl Row,
         chunk: &mut Chunk,
-    ) -> std::result::Result<Element, Box<Reject>> {
+    ) -> std::result::Result<RowElement, Box<Reject>> {
         let start = chunk.bytes.len();
-        let mut element = Element { newest: NO_LASTMOD, namespaces: 0, loc: 0..0, dropped: None };
+        let mut element =
+            RowElement { newest: NO_LASTMOD, namespaces: 0, loc: 0..0, dropped: None };
         if self.rules.text {
             self.loc(row, chunk)?;
             element.loc = start..chunk.bytes.len();
@@ -196,9 +197,9 @@ impl<'r> Renderer<'r> {
         chunk.bytes.extend_from_slice(ELEMENT_START);
         self.loc(row, chunk)?;
         element.loc = start + ELEMENT_START.len()..chunk.bytes.len();
-        let mut tail = Tail::new(take(&mut chunk.bytes));
-        let newest = self.fields(row, chunk, &mut tail);
-        chunk.bytes = tail.into_bytes();
+        let mut out = FieldWriter::new(take(&mut chunk.bytes));
+        let newest = self.fields(row, chunk, &mut out);
+        chunk.bytes = out.into_bytes();
         element.newest = newest?;
         if self.plan.extended {
             self.extend(row, start, &mut element, chunk)?;
@@ -229,7 +230,7 @@ impl<'r> Renderer<'r> {
                 for (text, &slot) in values.iter_mut().zip(slots) {
                     text.clear();
                     row.cell(slot, encoded).write(text);
-                    if placeholder::is_value(trim(text)) {
+                    if placeholder::is_missing_value(trim(text)) {
                         return Err(bad_loc(LocFault::Placeholder, text, Some(&plan.names[slot])));
                     }
                 }
@@ -268,19 +269,19 @@ impl<'r> Renderer<'r> {
     }
 
     /// Appends the fields after the loc; returns the lastmod.
-    #[inline]
+    #[inline(always)] // as `Rendering::row`
     fn fields(
         &mut self,
         row: &impl Row,
         chunk: &mut Chunk,
-        tail: &mut Tail,
+        out: &mut FieldWriter,
     ) -> std::result::Result<Order, Box<Reject>> {
-        tail.push(b"</loc>");
-        let newest = self.lastmod(row, chunk, tail)?;
-        self.changefreq(row, chunk, tail)?;
-        self.priority(row, chunk, tail)?;
+        out.push(b"</loc>");
+        let newest = self.lastmod(row, chunk, out)?;
+        self.changefreq(row, chunk, out)?;
+        self.priority(row, chunk, out)?;
         if !self.plan.extended {
-            tail.push(CLOSE);
+            out.push(CLOSE);
         }
         Ok(newest)
     }
@@ -290,18 +291,18 @@ impl<'r> Renderer<'r> {
         &mut self,
         row: &impl Row,
         chunk: &mut Chunk,
-        tail: &mut Tail,
+        out: &mut FieldWriter,
     ) -> std::result::Result<Order, Box<Reject>> {
         let Some(from) = &self.plan.lastmod else { return Ok(NO_LASTMOD) };
         let cell = cell(from, row, &mut self.value);
         if let Cell::Null = cell {
             return Ok(NO_LASTMOD);
         }
-        let before = tail.end();
-        tail.push(b"<lastmod>");
+        let before = out.end();
+        out.push(b"<lastmod>");
         // written in place: a copy would read bytes that were just written in other widths, which
         // stalls (measured: 5 ns per row)
-        let written = tail.fill(|text: &mut [u8; 20]| {
+        let written = out.fill(|text: &mut [u8; 20]| {
             let short = match cell {
                 Cell::Text(raw) if UNCHECKED && raw.len() <= text.len() => {
                     text[..raw.len()].copy_from_slice(raw);
@@ -317,11 +318,11 @@ impl<'r> Renderer<'r> {
         });
         match written {
             Some(order) => {
-                tail.push(b"</lastmod>");
+                out.push(b"</lastmod>");
                 Ok(order)
             }
             None => {
-                tail.cut(before);
+                out.cut(before);
                 let counts = self.rules.epoch.is_none() && is_count(&cell);
                 let what = if counts { LASTMOD_INTEGER } else { LASTMOD_WRONG };
                 let what = ("lastmod.invalid", what);
@@ -335,7 +336,7 @@ impl<'r> Renderer<'r> {
         &mut self,
         row: &impl Row,
         chunk: &mut Chunk,
-        tail: &mut Tail,
+        out: &mut FieldWriter,
     ) -> std::result::Result<(), Box<Reject>> {
         let Some(from) = &self.plan.changefreq else { return Ok(()) };
         let cell = cell(from, row, &mut self.value);
@@ -346,9 +347,9 @@ impl<'r> Renderer<'r> {
         };
         match known {
             Some(value) => {
-                tail.push(b"<changefreq>");
-                tail.push_text(value.as_bytes());
-                tail.push(b"</changefreq>");
+                out.push(b"<changefreq>");
+                out.push_text(value.as_bytes());
+                out.push(b"</changefreq>");
                 Ok(())
             }
             None => {
@@ -363,7 +364,7 @@ impl<'r> Renderer<'r> {
         &mut self,
         row: &impl Row,
         chunk: &mut Chunk,
-        tail: &mut Tail,
+        out: &mut FieldWriter,
     ) -> std::result::Result<(), Box<Reject>> {
         let Some(from) = &self.plan.priority else { return Ok(()) };
         let cell = cell(from, row, &mut self.value);
@@ -380,9 +381,9 @@ impl<'r> Renderer<'r> {
             _ => None,
         };
         if let Some(text) = written {
-            tail.push(b"<priority>");
-            tail.push(&text);
-            tail.push(b"</priority>");
+            out.push(b"<priority>");
+            out.push(&text);
+            out.push(b"</priority>");
             return Ok(());
         }
         let what = ("priority.invalid", PRIORITY_WRONG);

@@ -1,7 +1,7 @@
 //! The value that a set is split by.
 
 use crate::build::render::plan::Split;
-use crate::build::render::row::{Element, Renderer};
+use crate::build::render::row::{Renderer, RowElement};
 use crate::flow::chunk::Chunk;
 use crate::flow::row::Row;
 use crate::sitemap::characters::trim;
@@ -13,7 +13,7 @@ impl Renderer<'_> {
         &mut self,
         split: Split,
         row: &impl Row,
-        element: &Element,
+        element: &RowElement,
         chunk: &mut Chunk,
     ) {
         let value = &mut self.encoded;

@@ -1,18 +1,18 @@
 //! URLs from templates with columns: `https://www.shop.example/{slug}-{id}`.
 
-use crate::error::{Error, ErrorCode, Result};
+use crate::error::{ErrorCode, Result};
 use crate::sitemap::characters::{CONTROL, UNRESERVED, trim};
 use crate::sitemap::url::push_percent;
 
 /// A template for loc: text and `{column}` or `{column:raw}`.
 #[derive(Debug, Clone)]
 pub struct Template {
-    pieces: Vec<Piece>,
+    pieces: Vec<TemplatePart>,
     columns: Vec<String>,
 }
 
 #[derive(Debug, Clone)]
-enum Piece {
+enum TemplatePart {
     Text(String),
     Value { column: usize, raw: bool },
 }
@@ -26,7 +26,7 @@ impl Template {
     pub fn parse(text: &str) -> Result<Template> {
         let wrong = |what: &str| {
             let help = "write {column} or {column:raw}, and {{ and }} for literal braces";
-            Err(Error::new(ErrorCode::ConfigTemplate, format!("template {text:?}: {what}; {help}")))
+            Err(ErrorCode::ConfigTemplate.error(format!("template {text:?}: {what}; {help}")))
         };
         let mut template = Template { pieces: Vec::new(), columns: Vec::new() };
         let mut literal = String::new();
@@ -58,14 +58,14 @@ impl Template {
                 return wrong("no column is named");
             }
             if !literal.is_empty() {
-                template.pieces.push(Piece::Text(std::mem::take(&mut literal)));
+                template.pieces.push(TemplatePart::Text(std::mem::take(&mut literal)));
             }
             let known = template.columns.iter().position(|column| column == name);
             let column = known.unwrap_or_else(|| {
                 template.columns.push(name.to_owned());
                 template.columns.len() - 1
             });
-            template.pieces.push(Piece::Value { column, raw });
+            template.pieces.push(TemplatePart::Value { column, raw });
             rest = after;
         }
         if template.columns.is_empty() {
@@ -73,7 +73,7 @@ impl Template {
         }
         literal.push_str(rest);
         if !literal.is_empty() {
-            template.pieces.push(Piece::Text(literal));
+            template.pieces.push(TemplatePart::Text(literal));
         }
         Ok(template)
     }
@@ -98,8 +98,8 @@ impl Template {
         let before = out.len();
         for piece in &self.pieces {
             match piece {
-                Piece::Text(text) => out.extend_from_slice(text.as_bytes()),
-                Piece::Value { column, raw } => {
+                TemplatePart::Text(text) => out.extend_from_slice(text.as_bytes()),
+                TemplatePart::Value { column, raw } => {
                     let value = value_of(*column).map_or(&b""[..], trim);
                     if value.is_empty() {
                         out.truncate(before);

@@ -6,9 +6,9 @@ use crate::error::{Error, ErrorCode, Result};
 use crate::flow::spill::Segment;
 use crate::sitemap::date::Order;
 
-/// What precedes an element in the file.
+/// The header of an element in the file.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Record {
+pub struct ElementHeader {
     /// Bytes of the element.
     pub len: u32,
     /// Bytes of its loc.
@@ -23,13 +23,13 @@ pub struct Record {
     pub namespaces: u8,
 }
 
-impl Record {
+impl ElementHeader {
     /// Bytes in the file.
     pub const SIZE: usize = 29;
 
     /// Appends it.
     pub fn write(&self, out: &mut Vec<u8>) {
-        let mut bytes = [0; Record::SIZE];
+        let mut bytes = [0; ElementHeader::SIZE];
         bytes[..4].copy_from_slice(&self.len.to_le_bytes());
         bytes[4..8].copy_from_slice(&self.loc.to_le_bytes());
         bytes[8..12].copy_from_slice(&self.split.to_le_bytes());
@@ -39,10 +39,10 @@ impl Record {
         out.extend_from_slice(&bytes);
     }
 
-    fn read(bytes: &[u8]) -> Option<Record> {
+    fn read(bytes: &[u8]) -> Option<ElementHeader> {
         let word = |at: usize| bytes[at..at + 4].try_into().map_or(0, u32::from_le_bytes);
         let long = |at: usize| bytes[at..at + 8].try_into().unwrap_or_default();
-        (bytes.len() >= Record::SIZE).then(|| Record {
+        (bytes.len() >= ElementHeader::SIZE).then(|| ElementHeader {
             len: word(0),
             loc: word(4),
             split: word(8),
@@ -54,7 +54,7 @@ impl Record {
 
     /// Bytes of the record, the element and the value.
     fn total(&self) -> usize {
-        Record::SIZE + self.len as usize + self.split as usize
+        ElementHeader::SIZE + self.len as usize + self.split as usize
     }
 }
 
@@ -64,20 +64,20 @@ pub struct RunReader {
     /// the number of the run
     number: usize,
     segment: Segment,
-    /// how much of the segment was read
+    /// the number of bytes of the segment that were read
     read: usize,
     buffer: Vec<u8>,
     size: usize,
     /// the offset of the current element in the buffer, with its record
     at: usize,
-    record: Record,
+    record: ElementHeader,
     loc_offset: usize,
 }
 
 /// An element of a run.
-pub struct Element<'r> {
+pub struct RunElement<'r> {
     /// Its record.
-    pub record: Record,
+    pub record: ElementHeader,
     /// The element.
     pub bytes: &'r [u8],
     /// The value that it is split by.
@@ -93,7 +93,7 @@ impl RunReader {
         size: usize,
         loc_offset: usize,
     ) -> Result<RunReader> {
-        let (buffer, record) = (Vec::new(), Record::default());
+        let (buffer, record) = (Vec::new(), ElementHeader::default());
         let mut reader =
             RunReader { number, segment, read: 0, buffer, size, at: 0, record, loc_offset };
         reader.load()?;
@@ -101,16 +101,16 @@ impl RunReader {
     }
 
     /// The current element.
-    pub fn element(&self) -> Element<'_> {
+    pub fn element(&self) -> RunElement<'_> {
         let record = self.record;
-        let texts = &self.buffer[self.at + Record::SIZE..self.at + record.total()];
+        let texts = &self.buffer[self.at + ElementHeader::SIZE..self.at + record.total()];
         let (bytes, split) = texts.split_at(record.len as usize);
-        Element { record, bytes, split }
+        RunElement { record, bytes, split }
     }
 
     #[inline]
     fn loc(&self) -> &[u8] {
-        let start = self.at + Record::SIZE + self.loc_offset;
+        let start = self.at + ElementHeader::SIZE + self.loc_offset;
         &self.buffer[start..start + self.record.loc as usize]
     }
 
@@ -124,8 +124,8 @@ impl RunReader {
     }
 
     fn load(&mut self) -> Result<()> {
-        self.fill(Record::SIZE)?;
-        let record = Record::read(&self.buffer[self.at..]).unwrap_or_default();
+        self.fill(ElementHeader::SIZE)?;
+        let record = ElementHeader::read(&self.buffer[self.at..]).unwrap_or_default();
         if self.loc_offset + record.loc as usize > record.len as usize {
             return Err(damaged());
         }
@@ -154,8 +154,8 @@ impl RunReader {
 }
 
 fn damaged() -> Error {
-    let message = "the temporary file of the sort is damaged: is the disk sound?";
-    Error::new(ErrorCode::OutputSpill, message)
+    let message = "the temporary file of the sort is damaged: check the disk";
+    ErrorCode::OutputSpill.error(message)
 }
 
 impl Ord for RunReader {

@@ -192,16 +192,16 @@ mod tests {
 
     #[test]
     fn no_file_has_the_name_of_another_sets() {
-        let (border, digest) = (format!("{:016x}", 3), format!("{:016X}", 7));
-        let parts = ["a", "B", "b", "2", "index", "00001", "x", &border, &digest];
+        let (boundary, digest) = (format!("{:016x}", 3), format!("{:016X}", 7));
+        let parts = ["a", "B", "b", "2", "index", "00001", "x", &boundary, &digest];
         let mut random = Random::new(3);
         let mut random = |limit: usize| random.below(limit as u64) as usize;
         for _ in 0..500 {
-            let mut join = |most: usize| {
-                let count = 1 + random(most);
+            let mut join = |limit: usize| {
+                let count = 1 + random(limit);
                 (0..count).map(|_| parts[random(parts.len())]).collect::<Vec<_>>().join("-")
             };
-            // a set that is not split and has no index of its own, then two sets that are split
+            // a set that is not split and has no own index, then two sets that are split
             let mut taken = vec![join(3).to_lowercase()];
             let shards = files(&taken[0]).split_off(39);
             let mut all: HashSet<String> = shards.into_iter().collect();

@@ -19,7 +19,7 @@ use std::thread::Scope;
 
 use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
 
-use crate::build::shard::merge::{Element, Record, RunReader};
+use crate::build::shard::merge::{ElementHeader, RunElement, RunReader};
 use crate::config::{Config, Layout, Output};
 use crate::error::{Error, Result};
 use crate::flow::chunk::Chunk;
@@ -37,20 +37,20 @@ const MIN_KEYED: usize = 12;
 
 /// Takes elements, and returns them in order.
 pub struct Sorter<'s> {
-    form: Form,
+    form: ElementParts,
     budget: usize,
-    open: Run,
+    open: SortRun,
     /// the number of runs that went to the thread
     sent: usize,
-    runs: Sender<Run>,
+    runs: Sender<SortRun>,
     sorted: Receiver<Result<Segment>>,
     pool: Pool,
     stop: &'s AtomicBool,
 }
 
-/// The parts that the elements of a build have.
+/// The optional parts of the elements of a build.
 #[derive(Debug, Clone, Copy)]
-struct Form {
+struct ElementParts {
     /// the offset of the loc in an element
     loc_offset: usize,
     text: bool,
@@ -61,14 +61,14 @@ struct Form {
 }
 
 #[derive(Default)]
-struct Run {
+struct SortRun {
     chunks: Vec<Arc<Chunk>>,
     bytes: usize,
 }
 
 /// An element of a run.
 #[derive(Clone, Copy)]
-struct Row {
+struct SortRow {
     /// the 16 bytes of its loc that are compared next
     key: u128,
     chunk: u32,
@@ -97,13 +97,13 @@ impl<'s> Sorter<'s> {
         's: 'scope,
     {
         let text = config.output == Output::Text;
-        let form = Form {
+        let form = ElementParts {
             loc_offset: if text { 0 } else { LOC_OFFSET },
             text,
             boundaries: config.layout == Layout::Stable,
             splits: config.split_by.is_some(),
         };
-        let (runs, full) = bounded::<Run>(0);
+        let (runs, full) = bounded::<SortRun>(0);
         let (done, sorted) = unbounded();
         let work = move || {
             let mut spill = None;
@@ -111,7 +111,7 @@ impl<'s> Sorter<'s> {
                 inject("sorter.run");
                 let written = run.write(form, &folder, &mut spill, stop);
                 let failed = written.is_err();
-                // a collector that has ended has an error of its own
+                // the collector has ended with its own error
                 let _ = done.send(written);
                 if failed {
                     return;
@@ -120,12 +120,12 @@ impl<'s> Sorter<'s> {
         };
         start_scoped(scope, "sorter", work, failed)?;
         let budget = config.sort_bytes;
-        Ok(Sorter { form, budget, open: Run::default(), sent: 0, runs, sorted, pool, stop })
+        Ok(Sorter { form, budget, open: SortRun::default(), sent: 0, runs, sorted, pool, stop })
     }
 
     /// Takes the elements of a chunk.
     pub fn push(&mut self, chunk: Arc<Chunk>) -> Result<()> {
-        self.open.bytes += chunk.memory() + chunk.entries.len() * size_of::<Row>();
+        self.open.bytes += chunk.memory() + chunk.entries.len() * size_of::<SortRow>();
         self.open.chunks.push(chunk);
         if self.open.bytes > self.budget { self.close() } else { Ok(()) }
     }
@@ -178,9 +178,9 @@ impl<'s> Sorter<'s> {
     }
 }
 
-impl Run {
+impl SortRun {
     /// Its elements in order.
-    fn sorted(&self, form: Form) -> Vec<Row> {
+    fn sorted(&self, form: ElementParts) -> Vec<SortRow> {
         let mut rows =
             Vec::with_capacity(self.chunks.iter().map(|chunk| chunk.entries.len()).sum());
         for (number, chunk) in self.chunks.iter().enumerate() {
@@ -189,7 +189,7 @@ impl Run {
                 let element = &chunk.bytes[at..at + entry.len as usize];
                 let loc = &element[form.loc_offset..];
                 let end = memchr::memchr(if form.text { b'\n' } else { b'<' }, loc);
-                rows.push(Row {
+                rows.push(SortRow {
                     key: 0,
                     chunk: number as u32,
                     entry: i as u32,
@@ -206,11 +206,11 @@ impl Run {
         rows
     }
 
-    fn element(&self, row: &Row, form: Form) -> Element<'_> {
+    fn element(&self, row: &SortRow, form: ElementParts) -> RunElement<'_> {
         let chunk = &self.chunks[row.chunk as usize];
         let entry = &chunk.entries[row.entry as usize];
         let split = if form.splits { chunk.split_of(row.entry as usize) } else { &[] };
-        let record = Record {
+        let record = ElementHeader {
             len: entry.len,
             loc: row.loc,
             split: split.len() as u32,
@@ -219,13 +219,13 @@ impl Run {
             namespaces: entry.namespaces,
         };
         let bytes = &chunk.bytes[row.start as usize..(row.start + entry.len) as usize];
-        Element { record, bytes, split }
+        RunElement { record, bytes, split }
     }
 
     /// Sorts it and appends it to the file.
     fn write(
         &self,
-        form: Form,
+        form: ElementParts,
         folder: &std::path::Path,
         spill: &mut Option<SpillFile>,
         stop: &AtomicBool,
@@ -264,12 +264,12 @@ fn check(stop: &AtomicBool) -> Result<()> {
 /// `urlset build --sort --threads 1` on 2 M rows of six columns, CPU time of the whole build: this
 /// 3.4 s, the standard sort by whole locs 5.5 s, the standard sort by 16 stored bytes after the common
 /// prefix 4.1 s. (The merge of the runs uses the standard heap: a tournament tree was no faster.)
-fn sort<'b>(rows: &mut [Row], loc: impl Fn(&Row) -> &'b [u8]) {
+fn sort<'b>(rows: &mut [SortRow], loc: impl Fn(&SortRow) -> &'b [u8]) {
     let mut todo = vec![(0, rows.len(), 0)];
     while let Some((from, to, depth)) = todo.pop() {
         let part = &mut rows[from..to];
         if part.len() < MIN_KEYED {
-            let rest = |row: &Row| loc(row).get(depth..).unwrap_or_default();
+            let rest = |row: &SortRow| loc(row).get(depth..).unwrap_or_default();
             part.sort_unstable_by(|a, b| {
                 rest(a).cmp(rest(b)).then((a.chunk, a.entry).cmp(&(b.chunk, b.entry)))
             });
@@ -305,25 +305,25 @@ fn key(bytes: &[u8]) -> u128 {
 
 /// Collects elements into chunks.
 struct Out<'s> {
-    form: Form,
+    form: ElementParts,
     pool: Pool,
     stop: &'s AtomicBool,
     chunk: Chunk,
 }
 
 impl<'s> Out<'s> {
-    fn new(form: Form, pool: Pool, stop: &'s AtomicBool) -> Out<'s> {
+    fn new(form: ElementParts, pool: Pool, stop: &'s AtomicBool) -> Out<'s> {
         Out { form, stop, chunk: Chunk::new(&pool), pool }
     }
 
     fn push(
         &mut self,
-        element: &Element<'_>,
+        element: &RunElement<'_>,
         emit: &mut impl FnMut(Arc<Chunk>) -> Result<()>,
     ) -> Result<()> {
         let chunk = &mut self.chunk;
         chunk.bytes.extend_from_slice(element.bytes);
-        let Record { len, newest, namespaces, boundary, .. } = element.record;
+        let ElementHeader { len, newest, namespaces, boundary, .. } = element.record;
         chunk.entries.push(Entry { len, row: 0, newest, namespaces });
         if self.form.boundaries {
             chunk.boundaries.push(boundary);

@@ -10,7 +10,7 @@ use crate::build::shard::Packing;
 use crate::build::shard::name::Names;
 use crate::build::shard::packer::Limits;
 use crate::config::{Config, Layout};
-use crate::error::{Error, ErrorCode, Result};
+use crate::error::{ErrorCode, Result};
 use crate::flow::chunk::Chunk;
 use crate::flow::outcome::SetEntry;
 use crate::flow::shard::{Piece, Set, Shard};
@@ -29,7 +29,7 @@ pub struct Splitter {
     name: String,
     max_groups: usize,
     by_value: HashMap<Vec<u8>, usize>,
-    groups: Vec<Group>,
+    groups: Vec<OpenSet>,
     names: Names,
     /// the folder of the spill file, and the file once it exists
     folder: PathBuf,
@@ -39,7 +39,7 @@ pub struct Splitter {
     memory: usize,
 }
 
-struct Group {
+struct OpenSet {
     set: Arc<Set>,
     packing: Packing,
     /// the elements that have not gone to the packer yet
@@ -99,7 +99,7 @@ impl Splitter {
                 "split by {:?}: there are more than {} values (--max-groups); is it the right column?",
                 self.column, self.max_groups
             );
-            return Err(Error::new(ErrorCode::SplitTooMany, message));
+            return Err(ErrorCode::SplitTooMany.error(message));
         }
         let by_host = self.column == "@host";
         let name = &self.name;
@@ -107,7 +107,7 @@ impl Splitter {
             if by_host { format!("{safe}/{name}") } else { format!("{name}-{safe}") }
         });
         let host = by_host.then(|| String::from_utf8_lossy(value).into_owned());
-        self.groups.push(Group {
+        self.groups.push(OpenSet {
             set: Arc::new(Set { number, stem, host }),
             packing: Packing::new(self.layout, self.limits),
             run: Chunk::default(),
@@ -156,7 +156,7 @@ impl Splitter {
     }
 }
 
-impl Group {
+impl OpenSet {
     /// Passes the run to the packer, and returns the bytes that left memory with complete shards.
     fn flush(&mut self, emit: &mut impl FnMut(Shard) -> Result<()>) -> Result<usize> {
         if self.run.entries.is_empty() {

@@ -9,21 +9,21 @@ use crate::flow::outcome::ShardEntry;
 
 /// The names that are taken.
 #[derive(Default)]
-pub(crate) struct Claims(Mutex<HashMap<String, Arc<File>>>);
+pub(crate) struct Claims(Mutex<HashMap<String, Arc<ClaimedFile>>>);
 
 /// A file of one name.
-pub(crate) struct File {
+pub(crate) struct ClaimedFile {
     digest: String,
     /// its size, once it is complete, or why it is not
     written: OnceLock<Result<u64>>,
 }
 
-/// What to do for a name.
+/// The answer to a claim of a name.
 pub(crate) enum Claim {
     /// The name is new: write the file.
     Write(Writing),
     /// Another worker writes the same content.
-    Wait(Arc<File>),
+    Wait(Arc<ClaimedFile>),
 }
 
 impl Claims {
@@ -40,31 +40,31 @@ impl Claims {
                 Err(same_name(name))
             };
         }
-        let file = Arc::new(File { digest: digest.to_owned(), written: OnceLock::new() });
+        let file = Arc::new(ClaimedFile { digest: digest.to_owned(), written: OnceLock::new() });
         files.insert(name.to_owned(), file.clone());
         Ok(Claim::Write(Writing(file)))
     }
 }
 
-impl File {
+impl ClaimedFile {
     /// Waits until the file is complete, and returns its size.
     pub fn wait(&self) -> Result<u64> {
         match self.written.wait() {
             Ok(size) => Ok(*size),
-            Err(e) => Err(Error::new(e.code, e.message.clone())),
+            Err(e) => Err(e.code.error(e.message.clone())),
         }
     }
 }
 
 /// The duty to write a file. The workers that wait continue when it is dropped, also by a panic.
-pub(crate) struct Writing(Arc<File>);
+pub(crate) struct Writing(Arc<ClaimedFile>);
 
 impl Writing {
     /// Reports the result to the workers that wait.
     pub fn end(self, written: &Result<ShardEntry>) {
         let written = match written {
             Ok(entry) => Ok(entry.compressed_bytes),
-            Err(e) => Err(Error::new(e.code, e.message.clone())),
+            Err(e) => Err(e.code.error(e.message.clone())),
         };
         // this is the only place that sets it before the drop
         let _ = self.0.written.set(written);
@@ -78,7 +78,7 @@ impl Drop for Writing {
 }
 
 fn interrupted() -> Error {
-    Error::new(ErrorCode::InternalThread, "another thread failed")
+    ErrorCode::InternalThread.error("another thread failed")
 }
 
 /// Two contents would have one name: the first 64 bits of their digests are equal.
@@ -87,5 +87,5 @@ pub(crate) fn same_name(name: &str) -> Error {
         "{name}: another shard with another content has this name; choose another --max-urls or \
          --layout packed"
     );
-    Error::new(ErrorCode::OutputSameName, message)
+    ErrorCode::OutputSameName.error(message)
 }

@@ -23,13 +23,13 @@ const MAX_UNSYNCED: usize = 32;
 const CHECKED_BYTES: usize = 8;
 
 /// Writes files to a folder.
-pub struct Folder {
+pub struct FolderSink {
     /// exists
     path: PathBuf,
     syncer: Mutex<Option<Syncer>>,
 }
 
-/// A thread that waits for the disk, so that the workers need not.
+/// A thread that waits for the disk in place of the workers.
 struct Syncer {
     files: Sender<Unsynced>,
     thread: JoinHandle<Option<Result<()>>>,
@@ -66,10 +66,10 @@ impl Syncer {
     }
 }
 
-impl Folder {
+impl FolderSink {
     /// A sink for a folder that exists.
-    pub fn new(path: PathBuf) -> Folder {
-        Folder { path, syncer: Mutex::new(None) }
+    pub fn new(path: PathBuf) -> FolderSink {
+        FolderSink { path, syncer: Mutex::new(None) }
     }
 
     /// Queues a file for its fsync.
@@ -92,7 +92,7 @@ impl Folder {
     }
 }
 
-impl Sink for Folder {
+impl Sink for FolderSink {
     fn create(&self, name: &str) -> Result<Box<dyn SinkFile + '_>> {
         let path = self.path.join(name);
         let failed = |e| Error::unwritable(&path, e);
@@ -115,7 +115,7 @@ impl Sink for Folder {
 }
 
 struct FolderFile<'f> {
-    folder: &'f Folder,
+    folder: &'f FolderSink,
     path: PathBuf,
     file: File,
     /// the last bytes that were written, at most [`CHECKED_BYTES`]
@@ -140,7 +140,7 @@ impl SinkFile for FolderFile<'_> {
 fn check_file(path: &Path, file: &File, size: u64, last: &[u8]) -> Result<()> {
     let failed = |e| Error::unwritable(path, e);
     let damaged = |message: String| {
-        Err(Error::new(ErrorCode::OutputDamaged, format!("{}: {message}", path.display())))
+        Err(ErrorCode::OutputDamaged.error(format!("{}: {message}", path.display())))
     };
     let found = file.metadata().map_err(failed)?.len();
     if found != size {
@@ -158,7 +158,7 @@ fn check_file(path: &Path, file: &File, size: u64, last: &[u8]) -> Result<()> {
 mod tests {
     use super::*;
 
-    /// A device that takes all bytes and keeps none is a file that is too short.
+    /// A device that discards all bytes looks like a file that is too short.
     #[test]
     fn a_file_that_is_not_what_was_written_is_found() {
         let null = OpenOptions::new().read(true).write(true).open("/dev/null").unwrap();

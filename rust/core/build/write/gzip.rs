@@ -1,10 +1,10 @@
 //! Compression of a shard: one member without a name and a time, so that equal bytes have equal files.
 
-use crate::error::{Error, ErrorCode, Result};
+use crate::error::{ErrorCode, Result};
 use crate::flow::shard::Piece;
 
 /// Takes the next bytes of the compressed file.
-pub type Output<'o> = dyn FnMut(&[u8]) -> Result<()> + 'o;
+pub type OutputFn<'o> = dyn FnMut(&[u8]) -> Result<()> + 'o;
 
 /// Compresses shards. Called by several threads at once.
 pub trait Encoder: Send + Sync {
@@ -16,7 +16,7 @@ pub trait Encoder: Send + Sync {
     fn encode(
         &self,
         pieces: &mut dyn Iterator<Item = Piece>,
-        output: &mut Output<'_>,
+        output: &mut OutputFn<'_>,
     ) -> Result<()>;
 }
 
@@ -29,7 +29,7 @@ impl Libdeflate {
     /// An encoder with a level from 1 to 12.
     pub fn new(level: i32) -> Result<Libdeflate> {
         let level = libdeflater::CompressionLvl::new(level).map_err(|_| {
-            Error::new(ErrorCode::ConfigLevel, format!("libdeflate has no level {level}"))
+            ErrorCode::ConfigLevel.error(format!("libdeflate has no level {level}"))
         })?;
         Ok(Libdeflate { level })
     }
@@ -39,7 +39,7 @@ impl Encoder for Libdeflate {
     fn encode(
         &self,
         pieces: &mut dyn Iterator<Item = Piece>,
-        output: &mut Output<'_>,
+        output: &mut OutputFn<'_>,
     ) -> Result<()> {
         let mut input = Vec::new(); // the library compresses only whole files
         for piece in pieces {
@@ -50,7 +50,7 @@ impl Encoder for Libdeflate {
         let mut packed = vec![0; compressor.gzip_compress_bound(input.len())];
         let length = compressor.gzip_compress(&input, &mut packed).map_err(|e| {
             let message = format!("libdeflate could not compress a shard: {e}");
-            Error::new(ErrorCode::InternalGzip, message)
+            ErrorCode::InternalGzip.error(message)
         })?;
         output(&packed[..length])
     }

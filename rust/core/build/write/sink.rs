@@ -1,4 +1,4 @@
-//! Where the files of a build go.
+//! The interface to the place where the files of a build are stored.
 
 use crate::error::Result;
 use crate::flow::outcome::ShardEntry;
@@ -26,6 +26,6 @@ pub trait SinkFile {
     /// bytes that were written.
     ///
     /// # Errors
-    /// The file cannot be stored, or is not what was written.
+    /// The file cannot be stored, or differs from the written bytes.
     fn close(self: Box<Self>, entry: &ShardEntry) -> Result<()>;
 }

@@ -11,8 +11,8 @@ use crate::build::write::claims::{Claim, Claims, same_name};
 use crate::build::write::gzip::Encoder;
 use crate::build::write::sink::Sink;
 use crate::config::{Config, Output};
-use crate::error::{Error, ErrorCode, Result};
-use crate::flow::outcome::{ShardEntry, newest_text};
+use crate::error::{ErrorCode, Result};
+use crate::flow::outcome::{self, ShardEntry, newest_text};
 use crate::flow::shard::{Piece, Shard};
 use crate::sitemap::namespaces;
 
@@ -25,7 +25,7 @@ pub struct Live {
     pub compressed_bytes: u64,
 }
 
-/// How and where shards are written.
+/// The sink, the compression and the live shards.
 pub struct Destination<'d> {
     /// Where the files go.
     pub sink: &'d dyn Sink,
@@ -42,6 +42,8 @@ pub struct ShardWriter<'d> {
     name: String,
     /// one URL on each line, and no XML
     text: bool,
+    /// every name contains a digest of the bytes and of this text
+    salt: Option<String>,
     /// hexadecimal digits of the digest in a stable name
     digits: usize,
     claims: Claims,
@@ -59,6 +61,7 @@ impl<'d> ShardWriter<'d> {
             destination,
             name: config.name.clone(),
             text: config.output == Output::Text,
+            salt: config.name_salt.clone(),
             digits: NAME_DIGITS,
             claims: Claims::default(),
         }
@@ -68,7 +71,7 @@ impl<'d> ShardWriter<'d> {
     ///
     /// # Errors
     /// Those of the sink and the encoder; `output.same_name`; `internal.gzip` and `internal.bytes`
-    /// if the file is not what it must be.
+    /// if the file is not the expected one.
     pub fn write(&self, mut shard: Shard) -> Result<ShardEntry> {
         let mut pieces = take(&mut shard.pieces);
         if !self.text {
@@ -99,11 +102,11 @@ impl<'d> ShardWriter<'d> {
                 entry.changed = false;
                 return Ok(entry);
             }
-            if shard.boundary.is_some() {
+            if self.is_content_named(&shard) {
                 return Err(same_name(&entry.path));
             }
         }
-        let Some(digest) = known.as_ref().filter(|_| shard.boundary.is_some()) else {
+        let Some(digest) = known.as_ref().filter(|_| self.is_content_named(&shard)) else {
             return self.store(entry, pieces, known);
         };
         match self.claims.claim(&entry.path, digest)? {
@@ -112,7 +115,7 @@ impl<'d> ShardWriter<'d> {
                 writing.end(&written);
                 written
             }
-            // the same rows twice make the same stable shard twice: one file serves both
+            // the same rows twice make the same shard twice: one file serves both
             Claim::Wait(file) => {
                 drop(pieces);
                 entry.compressed_bytes = file.wait()?;
@@ -135,13 +138,29 @@ impl<'d> ShardWriter<'d> {
         let kind = if self.text { "txt" } else { "xml" };
         let gz = if self.destination.encoder.is_some() { ".gz" } else { "" };
         let stem = shard.set.as_ref().map_or(&self.name, |set| &set.stem);
+        if !self.is_content_named(shard) {
+            return format!("{stem}-{:05}.{kind}{gz}", shard.number);
+        }
+        let mut digest = digest();
+        if let Some(salt) = &self.salt {
+            digest.push_str(salt);
+            digest = outcome::digest(digest.as_bytes());
+        }
+        // another content has another name: an old index still refers to the old bytes
         match shard.boundary {
-            None => format!("{stem}-{:05}.{kind}{gz}", shard.number),
-            // another content has another name: an old index still refers to the old bytes
+            None => {
+                let (start, rest) = digest.split_at(NAME_DIGITS);
+                format!("{stem}-{start}-{rest}.{kind}{gz}")
+            }
             Some(boundary) => {
-                format!("{stem}-{boundary:016x}-{}.{kind}{gz}", &digest()[..self.digits])
+                format!("{stem}-{boundary:016x}-{}.{kind}{gz}", &digest[..self.digits])
             }
         }
+    }
+
+    /// Whether the name of a shard contains its digest: no other content ever has this name.
+    fn is_content_named(&self, shard: &Shard) -> bool {
+        shard.boundary.is_some() || self.salt.is_some()
     }
 
     /// Stores the file of a shard; `known` is its digest, if it was computed for the name.
@@ -152,8 +171,8 @@ impl<'d> ShardWriter<'d> {
         known: Option<String>,
     ) -> Result<ShardEntry> {
         let mut file = self.destination.sink.create(&entry.path)?;
-        let mut content = Content::new(known.is_none(), self.destination.encoder.is_some());
-        let mut written = Written::default();
+        let mut content = EncoderInput::new(known.is_none(), self.destination.encoder.is_some());
+        let mut written = EncoderOutput::default();
         // a piece is inspected right before it is compressed: then it is in the cache for both
         let mut pieces = pieces.into_iter().inspect(|piece| content.add(piece.as_bytes()));
         let output = &mut |part: &[u8]| {
@@ -168,13 +187,13 @@ impl<'d> ShardWriter<'d> {
         entry.compressed_bytes = written.bytes;
         if content.trailer().is_some_and(|trailer| trailer != written.last) && !UNCHECKED {
             let message = format!("{}: is not what was to be compressed", entry.path);
-            return Err(Error::new(ErrorCode::InternalGzip, message));
+            return Err(ErrorCode::InternalGzip.error(message));
         }
         // the packer counted the bytes before they were written
         if content.bytes != entry.bytes {
             let message =
                 format!("{}: {} bytes, {} were counted", entry.path, content.bytes, entry.bytes);
-            return Err(Error::new(ErrorCode::InternalBytes, message));
+            return Err(ErrorCode::InternalBytes.error(message));
         }
         entry.digest = known.or_else(|| content.digest()).unwrap_or_default();
         file.close(&entry)?;
@@ -195,8 +214,8 @@ fn hex(hasher: &Hasher) -> String {
     hasher.finalize().to_hex()[..32].to_owned()
 }
 
-/// What goes into the encoder.
-struct Content {
+/// Digest and checksum of the bytes that go into the encoder.
+struct EncoderInput {
     /// the digest, if it is not known yet
     hasher: Option<Hasher>,
     /// the checksum, if the file is compressed
@@ -204,10 +223,10 @@ struct Content {
     bytes: u64,
 }
 
-impl Content {
-    fn new(digest: bool, compressed: bool) -> Content {
+impl EncoderInput {
+    fn new(digest: bool, compressed: bool) -> EncoderInput {
         let crc = (compressed && !UNCHECKED).then(Crc::new);
-        Content { hasher: digest.then(Hasher::new), crc, bytes: 0 }
+        EncoderInput { hasher: digest.then(Hasher::new), crc, bytes: 0 }
     }
 
     fn add(&mut self, bytes: &[u8]) {
@@ -231,14 +250,14 @@ impl Content {
     }
 }
 
-/// What comes out of the encoder.
+/// Size and last bytes of the output of the encoder.
 #[derive(Default)]
-struct Written {
+struct EncoderOutput {
     bytes: u64,
     last: [u8; TRAILER],
 }
 
-impl Written {
+impl EncoderOutput {
     fn add(&mut self, part: &[u8]) {
         self.bytes += part.len() as u64;
         match part.last_chunk() {

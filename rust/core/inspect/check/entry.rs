@@ -5,13 +5,13 @@ use std::collections::HashSet;
 use crate::inspect::check::other_hosts::OtherHosts;
 use crate::inspect::check::url as url_findings;
 use crate::inspect::codes;
-use crate::inspect::document::entry::{Entry, Field, Form};
+use crate::inspect::document::entry::{Entry, Form, PartField};
 use crate::inspect::finding::{Location, Log, quoted, text};
 use crate::sitemap::date::{Precision, Written};
 use crate::sitemap::element::{Element, Limit};
 use crate::sitemap::extension::{self, alternate};
 use crate::sitemap::hosts::{AllowedHosts, Listed};
-use crate::sitemap::hreflang::{self, Policy};
+use crate::sitemap::hreflang::{self, CodePolicy};
 use crate::sitemap::limits::{MAX_BYTES, MAX_ENTRIES, MAX_URL_CHARS, MIN_URL_CHARS};
 use crate::sitemap::url::{self, Absolute, WrittenFault};
 use crate::sitemap::value::decimal_in;
@@ -19,38 +19,36 @@ use crate::sitemap::value::decimal_in;
 const FREQUENCIES: [&[u8]; 7] =
     [b"always", b"hourly", b"daily", b"weekly", b"monthly", b"yearly", b"never"];
 
-/// From so many entries on, one and the same lastmod on all of them is told.
-const SAME_FROM: u64 = 10;
-/// An hour of grace for clocks that go wrong.
-const GRACE: i64 = 3_600_000_000;
+/// Minimum number of entries for the finding that all have the same lastmod.
+const MIN_SAME_LASTMOD: u64 = 10;
+/// Tolerance for clocks that are wrong: one hour in microseconds.
+const CLOCK_TOLERANCE: i64 = 3_600_000_000;
 const DAY: i64 = 86_400_000_000;
 
 /// The state of the checks of one file.
 pub struct EntryChecks<'a> {
     now: i64,
-    /// Where the file itself is served, as far as known: origin and directory.
+    /// Origin and directory of the URL of the file, if known.
     own: Option<(Vec<u8>, Vec<u8>)>,
-    /// `https://host/` of the first entry as written, and its origin; where other hosts are
-    /// allowed, of the last host.
+    /// `https://host/` of the first entry as written, and its origin; of the last entry on another
+    /// host, if other hosts are allowed.
     prefix: Vec<u8>,
     origin: Option<Vec<u8>>,
     hosts: &'a AllowedHosts,
-    /// What an index may list, whatever its host.
+    /// The URLs that an index may list on any host.
     added: &'a [String],
     other_hosts: OtherHosts,
     entries: u64,
-    /// blocks of each extension
+    /// the number of blocks of each extension
     blocks: [u32; extension::ALL.len()],
     same: Option<Vec<u8>>,
     all_same: bool,
     dated: u64,
-    /// The newest lastmod, in microseconds since 1970.
-    pub newest: Option<i64>,
 }
 
 impl<'a> EntryChecks<'a> {
-    /// `own`: the URL of the file, where it is known; `now`: microseconds since 1970; `hosts`: those
-    /// of its URLs; `added`: what an index may list, whatever its host.
+    /// `own`: the URL of the file, if known; `now`: microseconds since 1970; `hosts`: the hosts that
+    /// its URLs may have; `added`: the URLs that an index may list on any host.
     pub fn new(
         own: Option<&str>,
         now: i64,
@@ -76,7 +74,6 @@ impl<'a> EntryChecks<'a> {
             same: None,
             all_same: true,
             dated: 0,
-            newest: None,
         }
     }
 
@@ -131,7 +128,7 @@ impl<'a> EntryChecks<'a> {
         if let Some(fault) = url::written_fault(loc, &self.prefix) {
             let code = url_findings::loc_code(fault);
             log.add(code, at, Some(loc), || url_findings::message(fault, loc));
-            // the host is legal, so that the other checks have a meaning
+            // after these faults the host is legal, and the other checks are meaningful
             if !matches!(
                 fault,
                 WrittenFault::Character(_)
@@ -158,11 +155,11 @@ impl<'a> EntryChecks<'a> {
         if memchr::memchr(b'#', loc).is_some() {
             log.add(&codes::LOC_FRAGMENT, at, Some(loc), || "a fragment".to_owned());
         }
-        self.place(form, loc, at, log);
+        self.host_and_directory(form, loc, at, log);
     }
 
-    /// Host and directory.
-    fn place(&mut self, form: Form, loc: &[u8], at: Location, log: &mut Log) {
+    /// Checks the host and the directory.
+    fn host_and_directory(&mut self, form: Form, loc: &[u8], at: Location, log: &mut Log) {
         if self.prefix.is_empty() || !loc.starts_with(&self.prefix) {
             let Some(absolute) = url::split_absolute(loc) else { return };
             if absolute.authority.userinfo.is_some() {
@@ -174,14 +171,16 @@ impl<'a> EntryChecks<'a> {
             let allowed = form != Form::Index && self.is_allowed(&absolute);
             let known = form == Form::Index && self.added.iter().any(|url| url.as_bytes() == loc);
             if known {
-                return; // the build was told to list it
+                return; // an option of the build added this URL
             }
             let own = self.own.as_ref().map(|(own, _)| own);
-            // a list that is given names all hosts but that of the file
+            // a list contains all hosts except that of the file
             let listed = form != Form::Index && matches!(self.hosts, AllowedHosts::List(_));
             let wanted = match &self.origin {
                 _ if allowed || (listed && own == Some(&origin)) => None,
-                _ if listed => Some("only the host of the file and the listed ones are".to_owned()),
+                _ if listed => {
+                    Some("the host is neither that of the file nor a listed one".to_owned())
+                }
                 Some(first) if *first == origin => None,
                 Some(first) => Some(format!("the first URL here is on {}", text(first, 300))),
                 None => None,
@@ -245,7 +244,7 @@ impl<'a> EntryChecks<'a> {
             Some(same) => self.all_same &= same == lastmod,
         }
         if lastmod.is_empty() {
-            return; // element.empty tells it
+            return; // reported as element.empty
         }
         let loc = Some(entry.loc);
         match Written::w3c(lastmod) {
@@ -256,15 +255,14 @@ impl<'a> EntryChecks<'a> {
             }
             Ok(date) => {
                 let (instant, precision) = (date.instant(), date.precision);
-                self.newest = self.newest.max(Some(instant));
                 if !precision.is_in_schema() {
                     log.add(&codes::LASTMOD_PRECISION, entry.location(1), loc, || {
                         format!("{} is not in the schema", quoted(lastmod))
                     });
                 }
                 // today's date anywhere on earth is not the future
-                let grace = if precision == Precision::Day { DAY } else { GRACE };
-                if instant > self.now + grace {
+                let tolerance = if precision == Precision::Day { DAY } else { CLOCK_TOLERANCE };
+                if instant > self.now + tolerance {
                     log.add(&codes::LASTMOD_FUTURE, entry.location(1), loc, || {
                         format!("{} is in the future", quoted(lastmod))
                     });
@@ -280,7 +278,7 @@ impl<'a> EntryChecks<'a> {
                 continue;
             };
             let blocks =
-                entry.parts.iter().filter(|part| part.field == Field::Block(place)).count();
+                entry.parts.iter().filter(|part| part.field == PartField::Block(place)).count();
             if blocks > max as usize {
                 log.add(code, entry.at, loc, || format!("{blocks} of {max}"));
             }
@@ -290,17 +288,17 @@ impl<'a> EntryChecks<'a> {
         for part in entry.parts {
             let text = entry.text(part);
             match part.field {
-                Field::AlternateLang => {
+                PartField::AlternateLang => {
                     if !langs.insert(text) {
                         log.add(&alternate::REPEATED, part.at, loc, || {
-                            format!("{} stands twice", quoted(text))
+                            format!("{} occurs twice", quoted(text))
                         });
                     }
-                    links += u64::from(hreflang::is_legal(text, Policy::Report));
+                    links += u64::from(hreflang::is_legal(text, CodePolicy::Report));
                 }
-                Field::AlternateHref => own |= text == entry.loc,
-                Field::Block(place) => self.block(place, part.at, loc, log),
-                Field::Text(&Element { max_age: Some(max_age), .. }) => {
+                PartField::AlternateHref => own |= text == entry.loc,
+                PartField::Block(place) => self.block(place, part.at, loc, log),
+                PartField::Text(&Element { max_age: Some(max_age), .. }) => {
                     if let Ok(date) = Written::w3c(text)
                         && date.instant() < self.now - max_age.verify_seconds * 1_000_000
                     {
@@ -319,7 +317,7 @@ impl<'a> EntryChecks<'a> {
         }
     }
 
-    /// A block of an extension begins.
+    /// Counts a block of an extension.
     fn block(&mut self, place: usize, at: Location, loc: Option<&[u8]>, log: &mut Log) {
         let Some(Limit { count: max, finding: Some(code), .. }) = extension::ALL[place].per_file
         else {
@@ -331,27 +329,27 @@ impl<'a> EntryChecks<'a> {
         }
     }
 
-    /// The file is at its end: `bytes` is its size before compression.
+    /// Checks the file as a whole, after its last entry. `bytes` is its size before compression.
     pub fn finish(&mut self, form: Form, bytes: u64, log: &mut Log) {
-        let nowhere = Location::default();
+        let whole_file = Location::default();
         self.other_hosts.report(log);
         if bytes > MAX_BYTES {
-            log.add(&codes::LIMIT_BYTES, nowhere, None, || format!("{bytes} bytes"));
+            log.add(&codes::LIMIT_BYTES, whole_file, None, || format!("{bytes} bytes"));
         }
         if self.entries == 0 && matches!(form, Form::Urlset | Form::Index) && !log.is_broken() {
-            log.add(&codes::URLSET_EMPTY, nowhere, None, || "no entry".to_owned());
+            log.add(&codes::URLSET_EMPTY, whole_file, None, || "no entry".to_owned());
         }
-        if form == Form::Urlset && self.all_same && self.dated >= SAME_FROM {
+        if form == Form::Urlset && self.all_same && self.dated >= MIN_SAME_LASTMOD {
             let same = self.same.as_deref().unwrap_or_default();
             let count = self.dated;
-            log.add(&codes::LASTMOD_SAME, nowhere, None, || {
+            log.add(&codes::LASTMOD_SAME, whole_file, None, || {
                 format!("{} on all {count} entries", quoted(same))
             });
         }
     }
 }
 
-/// The languages of a page, few as a rule.
+/// The languages of a page. Most pages have few, so comparing each is faster than a hash.
 #[derive(Default)]
 struct Langs<'t> {
     few: Vec<&'t [u8]>,
@@ -359,7 +357,7 @@ struct Langs<'t> {
 }
 
 impl<'t> Langs<'t> {
-    /// Adds a language; false where it is there already, case aside.
+    /// Adds a language; returns false if it was added before, in upper or lower case.
     fn insert(&mut self, lang: &'t [u8]) -> bool {
         if self.few.iter().any(|known| known.eq_ignore_ascii_case(lang)) {
             return false;
@@ -372,7 +370,7 @@ impl<'t> Langs<'t> {
     }
 }
 
-/// Whether `loc` lies under `directory`, scheme and host compared without case.
+/// Whether the path of `loc` is in that of `directory`; both have the same origin.
 fn in_directory(loc: &[u8], directory: &[u8]) -> bool {
     let (Some(loc), Some(directory)) = (url::split_absolute(loc), url::split_absolute(directory))
     else {

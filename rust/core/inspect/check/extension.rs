@@ -1,17 +1,17 @@
 //! Checks of whole extension blocks: what the content model cannot express.
 
-use crate::inspect::build::EntryBuf;
 use crate::inspect::check::url::message;
-use crate::inspect::document::entry::Field;
+use crate::inspect::document::entry::PartField;
+use crate::inspect::entry_buf::EntryBuf;
 use crate::inspect::finding::{Location, Log, quoted};
 use crate::sitemap::element::{Attribute, Content, Element};
 use crate::sitemap::extension::alternate as link;
 use crate::sitemap::extension::descriptor::Extension;
-use crate::sitemap::hreflang::{self, Policy};
+use crate::sitemap::hreflang::{self, CodePolicy};
 use crate::sitemap::url;
 use crate::sitemap::value::{UrlRule, ValueKind};
 
-/// An `xhtml:link`, its attributes read.
+/// Checks an `xhtml:link` after its attributes were read.
 pub(crate) fn alternate(entry: &EntryBuf, at: Location, log: &mut Log) {
     let found = &entry.alternate;
     let loc = Some(entry.loc());
@@ -28,7 +28,7 @@ pub(crate) fn alternate(entry: &EntryBuf, at: Location, log: &mut Log) {
         None if found.media => {}
         None => log.add(&link::HREFLANG, at, loc, || "a link without hreflang".to_owned()),
         Some(code) => {
-            if let Err(why) = hreflang::check(code, Policy::Report) {
+            if let Err(why) = hreflang::check(code, CodePolicy::Report) {
                 log.add(&link::HREFLANG, at, loc, || why);
             }
         }
@@ -43,15 +43,15 @@ pub(crate) fn alternate(entry: &EntryBuf, at: Location, log: &mut Log) {
     }
 }
 
-/// The block of an extension that just ended.
+/// Checks the block of an extension that just ended.
 pub(crate) fn block(extension: &Extension, entry: &EntryBuf, at: Location, log: &mut Log) {
     let loc = entry.loc();
     let one_of = extension.one_of.as_ref();
     let mut one = one_of.is_none();
     for (field, text) in entry.last_block() {
         let (name, kind) = match field {
-            Field::Text(&Element { name, content: Content::Text(kind), .. }) => (name, kind),
-            Field::Attribute(&Attribute { name, kind, .. }) => (name, kind),
+            PartField::Text(&Element { name, content: Content::Text(kind), .. }) => (name, kind),
+            PartField::Attribute(&Attribute { name, kind, .. }) => (name, kind),
             _ => continue,
         };
         one |= one_of.is_some_and(|one_of| one_of.names.contains(&name));

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::inspect::codes::Code;
 use crate::inspect::finding::{Location, Log, text};
 
-/// The number of hosts with a finding each; the URLs on further hosts share one finding.
+/// The number of hosts that have their own finding; URLs on further hosts share one finding.
 const MAX_HOSTS: usize = 1_000;
 
 /// The finding of one host.
@@ -24,7 +24,7 @@ pub struct OtherHosts {
 }
 
 impl OtherHosts {
-    /// Counts a URL. `wanted` returns what its host should be.
+    /// Counts a URL. `wanted` returns the expected host, for the message.
     pub fn add(
         &mut self,
         code: &'static Code,

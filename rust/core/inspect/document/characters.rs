@@ -4,7 +4,7 @@ use crate::inspect::codes;
 use crate::inspect::document::entry::Visitor;
 use crate::inspect::document::fast;
 use crate::inspect::document::names::{is_char, is_space, short};
-use crate::inspect::document::source::MAX_TOKEN;
+use crate::inspect::document::window::MAX_TOKEN;
 use crate::inspect::document::xml::{Next, Parser};
 use crate::inspect::finding::{Location, quoted};
 use crate::sitemap::element::{Content, Element, Role};

@@ -1,18 +1,19 @@
-//! Encodings other than UTF-8: a finding, and read all the same.
+//! Files in other encodings than UTF-8: they are a finding, but are decoded and read.
 
 use std::io::{self, Read};
 
-use encoding_rs::{CoderResult, Decoder, Encoding, REPLACEMENT, UTF_8, UTF_16BE, UTF_16LE};
+use encoding_rs::{Encoding, REPLACEMENT, UTF_8, UTF_16BE, UTF_16LE};
 
+use crate::flow::transcode::Transcoder;
 use crate::inspect::codes;
 use crate::inspect::document::inflate::Damage;
 
-/// How the bytes of a file become UTF-8.
+/// The encoding of a file that is not in UTF-8.
 #[derive(Clone, Copy)]
-pub enum Form {
-    /// By the tables of the encoding standard (WHATWG).
+pub enum SourceEncoding {
+    /// An encoding of the WHATWG standard.
     Standard(&'static Encoding),
-    /// ISO-8859-1: the standard reads it as windows-1252, XML does not.
+    /// ISO-8859-1: the WHATWG standard reads it as windows-1252, XML does not.
     Latin1,
 }
 
@@ -29,26 +30,26 @@ const LATIN1: [&str; 9] = [
     "cp819",
 ]; // rustfmt would give each a line
 
-/// How much of the start is searched for a declaration.
+/// The number of bytes at the start that are searched for a declaration.
 const START: usize = 1024;
 
 /// The encoding of a file that starts with `window`, unless it is read as UTF-8.
-pub fn of(window: &[u8]) -> Option<Form> {
+pub fn of(window: &[u8]) -> Option<SourceEncoding> {
     match window {
-        [0xef, 0xbb, 0xbf, ..] => return None, // the mark counts more than the declaration
-        [0xff, 0xfe, ..] | [b'<', 0, ..] => return Some(Form::Standard(UTF_16LE)),
-        [0xfe, 0xff, ..] | [0, b'<', ..] => return Some(Form::Standard(UTF_16BE)),
+        [0xef, 0xbb, 0xbf, ..] => return None, // the mark takes precedence over the declaration
+        [0xff, 0xfe, ..] | [b'<', 0, ..] => return Some(SourceEncoding::Standard(UTF_16LE)),
+        [0xfe, 0xff, ..] | [0, b'<', ..] => return Some(SourceEncoding::Standard(UTF_16BE)),
         _ => {}
     }
     let label = std::str::from_utf8(declared(window)?).ok()?.to_ascii_lowercase();
     if LATIN1.contains(&label.as_str()) {
-        return Some(Form::Latin1);
+        return Some(SourceEncoding::Latin1);
     }
     let encoding = Encoding::for_label(label.as_bytes())?;
-    // US-ASCII is UTF-8, which the standard does not know; a file whose declaration can be read
+    // US-ASCII is UTF-8, unlike in the WHATWG standard; a file whose declaration can be read
     // byte by byte is not in UTF-16
     let other = encoding != UTF_8 && encoding != REPLACEMENT && !label.contains("ascii");
-    (other && encoding.is_ascii_compatible()).then_some(Form::Standard(encoding))
+    (other && encoding.is_ascii_compatible()).then_some(SourceEncoding::Standard(encoding))
 }
 
 /// The encoding that an XML declaration names.
@@ -62,94 +63,36 @@ fn declared(window: &[u8]) -> Option<&[u8]> {
     Some(&rest[..memchr::memchr(*quote, rest)?])
 }
 
-/// Bytes in UTF-8 that come from bytes in another encoding. What is wrong with those is told by an
-/// error after all bytes were given.
+/// Decodes bytes to UTF-8. An error after the last byte reports malformed bytes.
 pub struct Decoded<R> {
-    inner: R,
-    form: Form,
-    decoder: Option<Decoder>,
-    raw: Vec<u8>,
-    /// `raw[used..got]` is yet to be decoded
-    used: usize,
-    got: usize,
-    /// decoded bytes that did not fit
-    ready: Vec<u8>,
-    given: usize,
-    ended: bool,
-    malformed: bool,
+    inner: Transcoder<R>,
+    encoding: &'static str,
+    reported: bool,
 }
 
-const PIECE: usize = 64 << 10;
-
 impl<R: Read> Decoded<R> {
-    /// Decodes all that `inner` gives.
-    pub fn new(form: Form, inner: R) -> Decoded<R> {
-        let decoder = match form {
-            Form::Standard(encoding) => Some(encoding.new_decoder_with_bom_removal()),
-            Form::Latin1 => None,
+    /// Decodes all bytes of `inner`.
+    pub fn new(form: SourceEncoding, inner: R) -> Decoded<R> {
+        let (decoder, encoding) = match form {
+            SourceEncoding::Standard(encoding) => {
+                (Some(encoding.new_decoder_with_bom_removal()), encoding.name())
+            }
+            SourceEncoding::Latin1 => (None, "ISO-8859-1"),
         };
-        Decoded {
-            inner,
-            form,
-            decoder,
-            raw: vec![0; PIECE],
-            used: 0,
-            got: 0,
-            ready: Vec::new(),
-            given: 0,
-            ended: false,
-            malformed: false,
-        }
-    }
-
-    /// Decodes the next piece; at the end of the bytes nothing is left to give.
-    fn more(&mut self) -> io::Result<()> {
-        self.ready.clear();
-        self.given = 0;
-        if self.used == self.got && !self.ended {
-            self.got = self.inner.read(&mut self.raw)?;
-            self.used = 0;
-            self.ended = self.got == 0;
-        }
-        let raw = &self.raw[self.used..self.got];
-        let Some(decoder) = &mut self.decoder else {
-            self.ready.extend_from_slice(encoding_rs::mem::decode_latin1(raw).as_bytes());
-            self.used = self.got;
-            return Ok(());
-        };
-        self.ready.resize(PIECE, 0);
-        let (result, read, written, malformed) =
-            decoder.decode_to_utf8(raw, &mut self.ready, self.ended);
-        self.ready.truncate(written);
-        self.used += read;
-        self.malformed |= malformed;
-        if self.ended && result == CoderResult::InputEmpty {
-            self.decoder = None; // it must not be used after its end
-            self.used = self.got;
-        }
-        Ok(())
+        let inner = Transcoder::new(inner, decoder, "\u{fffd}".as_bytes());
+        Decoded { inner, encoding, reported: false }
     }
 }
 
 impl<R: Read> Read for Decoded<R> {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
-        while self.given == self.ready.len() {
-            if self.ended && self.decoder.is_none() {
-                if std::mem::take(&mut self.malformed) {
-                    let name = match self.form {
-                        Form::Standard(encoding) => encoding.name(),
-                        Form::Latin1 => "ISO-8859-1",
-                    };
-                    let message = format!("bytes that are not {name}");
-                    return Err(io::Error::other(Damage { code: &codes::UTF8_INVALID, message }));
-                }
-                return Ok(0);
-            }
-            self.more()?;
+        let given = self.inner.read(out)?;
+        if given > 0 || out.is_empty() || self.reported || !self.inner.found_invalid() {
+            return Ok(given);
         }
-        let given = (&self.ready[self.given..]).read(out)?;
-        self.given += given;
-        Ok(given)
+        self.reported = true;
+        let message = format!("bytes that are not {}", self.encoding);
+        Err(io::Error::other(Damage { code: &codes::UTF8_INVALID, message }))
     }
 }
 
@@ -157,13 +100,13 @@ impl<R: Read> Read for Decoded<R> {
 mod tests {
     use super::*;
 
-    /// Gives a byte at a time.
-    struct Drip<'a>(&'a [u8]);
+    /// Returns one byte at a time.
+    struct SingleBytes<'a>(&'a [u8]);
 
-    impl Read for Drip<'_> {
+    impl Read for SingleBytes<'_> {
         fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
-            let most = out.len().min(1);
-            self.0.read(&mut out[..most])
+            let limit = out.len().min(1);
+            self.0.read(&mut out[..limit])
         }
     }
 
@@ -172,20 +115,25 @@ mod tests {
         let text = "äöü€ 漢字 𝄞".repeat(30_000);
         let wide: Vec<u8> = text.encode_utf16().flat_map(u16::to_le_bytes).collect();
         let mut whole = String::new();
-        Decoded::new(Form::Standard(UTF_16LE), &wide[..]).read_to_string(&mut whole).unwrap();
+        Decoded::new(SourceEncoding::Standard(UTF_16LE), &wide[..])
+            .read_to_string(&mut whole)
+            .unwrap();
         assert!(whole == text);
         let mut dripped = String::new();
         let short = &wide[..4000];
-        Decoded::new(Form::Standard(UTF_16LE), Drip(short)).read_to_string(&mut dripped).unwrap();
+        Decoded::new(SourceEncoding::Standard(UTF_16LE), SingleBytes(short))
+            .read_to_string(&mut dripped)
+            .unwrap();
         assert!(text.starts_with(&dripped) && dripped.encode_utf16().count() == 2000);
         let all: Vec<u8> = (0..=255).collect();
         let mut latin = String::new();
-        Decoded::new(Form::Latin1, &all[..]).read_to_string(&mut latin).unwrap();
+        Decoded::new(SourceEncoding::Latin1, &all[..]).read_to_string(&mut latin).unwrap();
         assert!(latin.chars().map(u32::from).eq(0..256));
         let mut lost = Vec::new();
-        let error = Decoded::new(Form::Standard(UTF_16LE), &[b'a', 0, 0, 0xd8, b'b', 0][..])
-            .read_to_end(&mut lost)
-            .unwrap_err();
+        let error =
+            Decoded::new(SourceEncoding::Standard(UTF_16LE), &[b'a', 0, 0, 0xd8, b'b', 0][..])
+                .read_to_end(&mut lost)
+                .unwrap_err();
         assert_eq!(lost, "a\u{fffd}b".as_bytes());
         assert!(error.to_string().contains("UTF-16LE"), "{error}");
     }
@@ -197,9 +145,9 @@ mod tests {
         for utf8 in ["utf-8", "UTF8", "us-ascii", "ascii", "utf-16", "cp037", "iso-2022-kr", ""] {
             assert!(named(utf8).is_none(), "{utf8}");
         }
-        assert!(matches!(named("ISO-8859-1"), Some(Form::Latin1)));
+        assert!(matches!(named("ISO-8859-1"), Some(SourceEncoding::Latin1)));
         for other in ["windows-1252", "ISO-8859-15", "Shift_JIS", "koi8-r"] {
-            assert!(matches!(named(other), Some(Form::Standard(_))), "{other}");
+            assert!(matches!(named(other), Some(SourceEncoding::Standard(_))), "{other}");
         }
         assert!(of(b"<?xml version='1.0'?><a encoding='iso-8859-1'>").is_none());
     }

@@ -5,7 +5,7 @@ use crate::sitemap::element::{Attribute, Element};
 
 /// The kind of a part of an extension.
 #[derive(Debug, Clone, Copy)]
-pub enum Field {
+pub enum PartField {
     /// The start of a block: its extension, as an index into [`crate::sitemap::extension::ALL`].
     Block(usize),
     /// `image:loc`
@@ -22,30 +22,29 @@ pub enum Field {
     Attribute(&'static Attribute),
 }
 
-impl PartialEq for Field {
-    fn eq(&self, other: &Field) -> bool {
+impl PartialEq for PartField {
+    fn eq(&self, other: &PartField) -> bool {
         match (*self, *other) {
-            (Field::Block(a), Field::Block(b)) => a == b,
-            (Field::Record(a), Field::Record(b)) | (Field::Text(a), Field::Text(b)) => {
-                std::ptr::eq(a, b)
-            }
-            (Field::Attribute(a), Field::Attribute(b)) => std::ptr::eq(a, b),
+            (PartField::Block(a), PartField::Block(b)) => a == b,
+            (PartField::Record(a), PartField::Record(b))
+            | (PartField::Text(a), PartField::Text(b)) => std::ptr::eq(a, b),
+            (PartField::Attribute(a), PartField::Attribute(b)) => std::ptr::eq(a, b),
             _ => std::mem::discriminant(self) == std::mem::discriminant(other),
         }
     }
 }
 
-impl Field {
+impl PartField {
     /// A number and a name that identify a field within an entry.
     pub fn key(self) -> (u8, &'static str) {
         match self {
-            Field::Block(index) => (index as u8, ""),
-            Field::ImageLoc => (u8::MAX, "image"),
-            Field::AlternateLang => (u8::MAX, "lang"),
-            Field::AlternateHref => (u8::MAX, "href"),
-            Field::Record(element) => (u8::MAX - 1, element.name),
-            Field::Text(element) => (u8::MAX - 2, element.name),
-            Field::Attribute(attribute) => (u8::MAX - 3, attribute.field.unwrap_or_default()),
+            PartField::Block(index) => (index as u8, ""),
+            PartField::ImageLoc => (u8::MAX, "image"),
+            PartField::AlternateLang => (u8::MAX, "lang"),
+            PartField::AlternateHref => (u8::MAX, "href"),
+            PartField::Record(element) => (u8::MAX - 1, element.name),
+            PartField::Text(element) => (u8::MAX - 2, element.name),
+            PartField::Attribute(attribute) => (u8::MAX - 3, attribute.field.unwrap_or_default()),
         }
     }
 }
@@ -54,7 +53,7 @@ impl Field {
 #[derive(Debug, Clone, Copy)]
 pub struct Part {
     /// Its kind.
-    pub field: Field,
+    pub field: PartField,
     /// Its text: start and end in the arena.
     pub text: (u32, u32),
     /// The start of its element.

@@ -1,28 +1,28 @@
 //! The common shape of a `<url>`, read without the XML parser.
 //!
-//! It takes only what it is sure of: the tags of the sitemap namespace without prefix, attribute
-//! or comment, in order, then images and alternates under their usual prefixes; and visible ASCII
-//! with at most the five named entities. Everything else, and every extension with a fault, it
-//! leaves to the XML parser; a property test holds the two against each other.
+//! The fast path accepts the tags of the sitemap namespace without prefix, attribute or comment, in
+//! order, then images and alternates under their usual prefixes. Values are visible ASCII with the
+//! five named entities. The XML parser reads everything else, and every extension with a fault. A
+//! property test compares both.
 
-use crate::inspect::document::entry::{Field, Part};
+use crate::inspect::document::entry::{Part, PartField};
 use crate::inspect::finding::Location;
-use crate::sitemap::hreflang::{self, Policy};
+use crate::sitemap::hreflang::{self, CodePolicy};
 use crate::sitemap::namespaces::IMAGES;
 use crate::sitemap::url;
 
-/// A `<url>` as offsets into the bytes that were looked at.
+/// A `<url>` as offsets into the scanned bytes.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub struct Shape {
-    /// Where `<url>` starts.
+pub struct CommonEntry {
+    /// The offset of `<url>`.
     pub start: usize,
-    /// The byte after `</url>`.
+    /// The offset after `</url>`.
     pub end: usize,
-    /// Start and end of the texts of loc, lastmod, changefreq, priority; empty where missing.
+    /// Start and end of the texts of loc, lastmod, changefreq, priority; empty if missing.
     pub texts: [(usize, usize); 4],
-    /// Where their start tags stand.
+    /// The offsets of their start tags.
     pub tags: [usize; 4],
-    /// Whether loc holds entities.
+    /// Whether loc contains entities.
     pub escaped: bool,
 }
 
@@ -42,20 +42,20 @@ pub struct Extensions {
     pub links: bool,
     /// Leave values with a fault to the parser.
     pub checks: bool,
-    /// The parts, as the parser gives them.
+    /// The parts, in the form of the parser.
     pub parts: Vec<Part>,
     /// Their texts.
     pub arena: Vec<u8>,
-    /// The start of a URL that was found sound.
+    /// The start of a URL without a fault.
     pub(crate) known: Vec<u8>,
 }
 
-/// More of either is left to the parser, which knows the limits.
-const MOST_PARTS: usize = 4_000;
-const MOST_TEXT: usize = 1 << 20;
+/// The parser reads larger entries, since it checks the limits.
+const MAX_PARTS: usize = 4_000;
+const MAX_TEXT: usize = 1 << 20;
 
 impl Extensions {
-    /// Takes images and alternates up to `</url>`; `start` is the place of `bytes[0]`.
+    /// Reads images and alternates up to `</url>`; `start` is the location of `bytes[0]`.
     fn take(&mut self, bytes: &[u8], mut at: usize, start: Location) -> Option<usize> {
         let (mut counted, mut line) = (0, start.line);
         loop {
@@ -63,7 +63,7 @@ impl Extensions {
             if let Some(end) = expect(bytes, at, b"</url>") {
                 return Some(end);
             }
-            if self.parts.len() > MOST_PARTS || self.arena.len() > MOST_TEXT {
+            if self.parts.len() > MAX_PARTS || self.arena.len() > MAX_TEXT {
                 return None;
             }
             line += memchr::memchr_iter(b'\n', bytes.get(counted..at)?).count() as u64;
@@ -72,14 +72,14 @@ impl Extensions {
             if self.images
                 && let Some(inside) = expect(bytes, at, b"<image:image>")
             {
-                self.part(Field::Block(IMAGES), b"", place)?;
+                self.part(PartField::Block(IMAGES), b"", place)?;
                 let tag = space(bytes, inside);
                 let text = expect(bytes, tag, b"<image:loc>")?;
                 let end = text + memchr::memchr(b'<', bytes.get(text..)?)?;
                 line += memchr::memchr_iter(b'\n', &bytes[counted..tag]).count() as u64;
                 counted = tag;
                 place = Location { offset: start.offset + tag as u64, line };
-                self.url(Field::ImageLoc, &bytes[text..end], place)?;
+                self.url(PartField::ImageLoc, &bytes[text..end], place)?;
                 at = space(bytes, expect(bytes, end, b"</image:loc>")?);
                 at = expect(bytes, at, b"</image:image>")?;
             } else if self.links
@@ -90,14 +90,14 @@ impl Extensions {
                 let simple = |b: &u8| b.is_ascii_alphanumeric() || *b == b'-';
                 if code.is_empty()
                     || !code.iter().all(simple)
-                    || (self.checks && !hreflang::is_legal(code, Policy::Report))
+                    || (self.checks && !hreflang::is_legal(code, CodePolicy::Report))
                 {
                     return None;
                 }
-                self.part(Field::AlternateLang, code, place)?;
+                self.part(PartField::AlternateLang, code, place)?;
                 let href = expect(bytes, end, b"\" href=\"")?;
                 let end = href + memchr::memchr(b'"', bytes.get(href..)?)?;
-                self.url(Field::AlternateHref, &bytes[href..end], place)?;
+                self.url(PartField::AlternateHref, &bytes[href..end], place)?;
                 at = expect(bytes, space(bytes, end + 1), b"/>")?;
             } else {
                 return None;
@@ -105,8 +105,8 @@ impl Extensions {
         }
     }
 
-    /// A part whose text is a URL.
-    fn url(&mut self, field: Field, written: &[u8], place: Location) -> Option<()> {
+    /// Adds a part whose text is a URL.
+    fn url(&mut self, field: PartField, written: &[u8], place: Location) -> Option<()> {
         if written.is_empty() || !plain(written) || memchr::memchr(b'<', written).is_some() {
             return None;
         }
@@ -134,7 +134,7 @@ impl Extensions {
         Some(())
     }
 
-    fn part(&mut self, field: Field, text: &[u8], at: Location) -> Option<()> {
+    fn part(&mut self, field: PartField, text: &[u8], at: Location) -> Option<()> {
         let start = u32::try_from(self.arena.len()).ok()?;
         self.arena.extend_from_slice(text);
         let end = u32::try_from(self.arena.len()).ok()?;
@@ -145,13 +145,13 @@ impl Extensions {
 
 const LINK: &[u8] = b"<xhtml:link rel=\"alternate\" hreflang=\"";
 
-/// The `<url>` at the start of `bytes`, after white space; `None` where it is not of the common
-/// shape or not wholly there. `start` is the place of `bytes[0]`; `more` gets the extensions.
+/// The `<url>` at the start of `bytes`, after white space; `None` if it has another shape or is
+/// incomplete. `start` is the location of `bytes[0]`; `more` receives the extensions.
 #[inline]
-pub fn scan(bytes: &[u8], start: Location, more: &mut Extensions) -> Option<Shape> {
+pub fn scan(bytes: &[u8], start: Location, more: &mut Extensions) -> Option<CommonEntry> {
     more.parts.clear();
     more.arena.clear();
-    let mut shape = Shape { start: space(bytes, 0), ..Shape::default() };
+    let mut shape = CommonEntry { start: space(bytes, 0), ..CommonEntry::default() };
     let mut at = expect(bytes, shape.start, b"<url>")?;
     for (which, (open, close)) in NAMES.iter().enumerate() {
         at = space(bytes, at);
@@ -245,7 +245,7 @@ mod tests {
         let mut loc = Vec::new();
         unescape(&one[shape.texts[0].0..shape.texts[0].1], &mut loc);
         assert_eq!(loc, b"https://a.example/?a=1&b=2");
-        for odd in [
+        for unusual in [
             &b"<url><loc>https://a.example/</loc></url"[..],
             b"<url><lastmod>2026-01-01</lastmod><loc>https://a.example/</loc></url>",
             b"<url><loc>https://a.example/</loc><loc>https://a.example/</loc></url>",
@@ -258,10 +258,10 @@ mod tests {
             b"<url ><loc>https://a.example/</loc></url>",
         ] {
             assert_eq!(
-                scan(odd, Location::default(), &mut none),
+                scan(unusual, Location::default(), &mut none),
                 None,
                 "{}",
-                String::from_utf8_lossy(odd)
+                String::from_utf8_lossy(unusual)
             );
         }
     }

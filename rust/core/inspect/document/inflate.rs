@@ -1,8 +1,8 @@
-//! A file's bytes, plain or gzip by their first two bytes (RFC 1952), within bounds.
+//! The bytes of a file, decompressed if its first two bytes are those of gzip (RFC 1952).
 //!
-//! A sitemap within the limits inflates in one call of libdeflate, about twice as fast as any
-//! streaming decoder; whatever that call does not like, and whatever is larger, is streamed by
-//! flate2, which finds out what is wrong and never holds more than a window.
+//! libdeflate inflates a sitemap within the limits in one call, about twice as fast as a streaming
+//! decoder. flate2 streams larger files, and files that libdeflate rejects: it reports the fault and
+//! buffers one window only.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Cursor, Read};
@@ -16,20 +16,22 @@ use crate::inspect::codes::Code;
 use crate::inspect::document::regular;
 use crate::inspect::document::regular::Stamp;
 
+/// The first bytes of gzip (RFC 1952).
+const MAGIC: [u8; 2] = [0x1f, 0x8b];
 /// Compressed files up to this size are read and inflated at once.
 const WHOLE: u64 = 32 << 20;
-/// ... where they do not inflate to more than this.
+/// Limit of their inflated size.
 const WHOLE_INFLATED: usize = 64 << 20;
 
-/// The most bytes that are inflated or read of one file: 1 GiB, twenty times the limit of a sitemap.
+/// Limit of the bytes that are inflated or read of one file: 1 GiB, twenty times that of a sitemap.
 pub const MAX_INFLATED: u64 = 1 << 30;
 
-/// Something wrong with the compressed form, met while inflating.
+/// A fault of the compressed data.
 #[derive(Debug)]
 pub struct Damage {
     /// One of the `gzip.` codes.
     pub code: &'static Code,
-    /// What it is, in one line.
+    /// The fault, in one line.
     pub message: String,
 }
 
@@ -45,23 +47,23 @@ impl std::error::Error for Damage {}
 pub enum Bytes {
     /// All of them.
     Whole(Vec<u8>),
-    /// A stream of them; its errors carry [`Damage`] where the compressed form is at fault.
+    /// A stream of them; its errors contain [`Damage`] if the compressed data is at fault.
     Stream(Box<dyn Read + Send>),
 }
 
 /// A file that was opened for reading.
-pub struct Opened {
+pub struct OpenedFile {
     /// Its bytes.
     pub bytes: Bytes,
     /// Whether they were compressed.
     pub gzip: bool,
     /// Bytes on disk.
     pub size: u64,
-    /// What shows that it was written while it was read.
+    /// Detects that the file was written while it was read.
     pub stamp: Stamp,
 }
 
-/// Opens files; keeps its buffers from one to the next.
+/// Opens files, and reuses its buffers for the next file.
 #[derive(Default)]
 pub struct Inflater {
     decompressor: Option<Decompressor>,
@@ -71,48 +73,48 @@ pub struct Inflater {
 
 impl Inflater {
     /// Opens the file at `path`.
-    pub fn open(&mut self, path: &Path) -> io::Result<Opened> {
+    pub fn open(&mut self, path: &Path) -> io::Result<OpenedFile> {
         let (mut file, about) = regular::open(path)?;
         let (size, stamp) = (about.len(), Stamp::of(&about));
-        let mut magic = [0u8; 2];
-        let got = read_up_to(&mut file, &mut magic)?;
-        let head = Cursor::new(magic).take(got as u64);
-        if got < 2 || magic != [0x1f, 0x8b] {
+        let magic = read_magic(&mut file)?;
+        let is_gzip = magic == MAGIC;
+        let head = Cursor::new(magic);
+        if !is_gzip {
             let bytes = Bytes::Stream(Box::new(Bounded::new(head.chain(file))));
-            return Ok(Opened { bytes, gzip: false, size, stamp });
+            return Ok(OpenedFile { bytes, gzip: false, size, stamp });
         }
         if size <= WHOLE {
             self.compressed.clear();
-            self.compressed.extend_from_slice(&magic);
+            self.compressed.extend_from_slice(&MAGIC);
             file.take(WHOLE).read_to_end(&mut self.compressed)?;
             let bytes = match self.inflate_at_once() {
                 Some(bytes) => Bytes::Whole(bytes),
                 None => stream(Cursor::new(std::mem::take(&mut self.compressed))),
             };
-            return Ok(Opened { bytes, gzip: true, size, stamp });
+            return Ok(OpenedFile { bytes, gzip: true, size, stamp });
         }
         let bytes = stream(BufReader::with_capacity(1 << 16, head.chain(file)));
-        Ok(Opened { bytes, gzip: true, size, stamp })
+        Ok(OpenedFile { bytes, gzip: true, size, stamp })
     }
 
-    /// Gives a buffer back for the next file.
+    /// Returns a buffer for the next file.
     pub fn recycle(&mut self, buffer: Vec<u8>) {
         if buffer.capacity() > self.spare.capacity() {
             self.spare = buffer;
         }
     }
 
-    /// The whole file, where it is one sound member of a bearable size.
+    /// The whole file, if it is one valid member within the limits.
     fn inflate_at_once(&mut self) -> Option<Vec<u8>> {
         let data = &self.compressed;
         let tail: [u8; 4] = data.get(data.len().checked_sub(4)?..)?.try_into().ok()?;
         let size = u32::from_le_bytes(tail) as usize; // ISIZE: exact for one member below 4 GiB
-        // the size may be a lie: a byte of deflate gives at most 1,032
+        // the size may be false: a byte of deflate inflates to at most 1,032
         if size > WHOLE_INFLATED || size > data.len().saturating_mul(1032) {
             return None;
         }
-        // libdeflate stops after the first member and says nothing of what follows. Where what
-        // looks like a second header occurs, the streaming decoder has the last word.
+        // libdeflate stops after the first member and does not report what follows. The streaming
+        // decoder reads a file that may have a second header.
         if memchr::memmem::find(&data[2..], &[0x1f, 0x8b, 0x08]).is_some() {
             return None;
         }
@@ -120,9 +122,9 @@ impl Inflater {
         out.resize(size, 0);
         let decompressor = self.decompressor.get_or_insert_with(Decompressor::new);
         let wrote = decompressor.gzip_decompress(data, &mut out);
-        // without a second member, trailing bytes show in the last eight: they are not its trailer
-        let sound = wrote == Ok(size) && trailer_is_last(data, &out);
-        if sound {
+        // without a second member, the last eight bytes are the trailer, unless other bytes follow
+        let valid = wrote == Ok(size) && trailer_is_last(data, &out);
+        if valid {
             return Some(out);
         }
         self.spare = out;
@@ -136,73 +138,65 @@ fn trailer_is_last(data: &[u8], out: &[u8]) -> bool {
         && data[data.len() - 8..data.len() - 4] == libdeflater::crc32(out).to_le_bytes()
 }
 
-fn read_up_to(file: &mut File, buffer: &mut [u8]) -> io::Result<usize> {
-    let mut got = 0;
-    while got < buffer.len() {
-        match file.read(&mut buffer[got..]) {
-            Ok(0) => break,
-            Ok(n) => got += n,
-            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-            Err(e) => return Err(e),
-        }
-    }
-    Ok(got)
+fn read_magic(file: &mut File) -> io::Result<Vec<u8>> {
+    let mut magic = Vec::with_capacity(MAGIC.len());
+    file.take(MAGIC.len() as u64).read_to_end(&mut magic)?;
+    Ok(magic)
 }
 
 fn stream(input: impl BufRead + Send + 'static) -> Bytes {
     Bytes::Stream(Box::new(Bounded::new(Gunzip::new(input))))
 }
 
-/// Opens a file as a stream, for whoever needs only its start.
+/// Opens a file as a stream, to read only its start.
 pub fn open_stream(path: &Path) -> io::Result<Bytes> {
     let (mut file, _) = regular::open(path)?;
-    let mut magic = [0u8; 2];
-    let got = read_up_to(&mut file, &mut magic)?;
-    let all = Cursor::new(magic).take(got as u64).chain(file);
-    match magic {
-        [0x1f, 0x8b] => Ok(stream(BufReader::with_capacity(1 << 14, all))),
-        _ => Ok(Bytes::Stream(Box::new(Bounded::new(all)))),
-    }
+    let magic = read_magic(&mut file)?;
+    let is_gzip = magic == MAGIC;
+    let all = Cursor::new(magic).chain(file);
+    Ok(match is_gzip {
+        true => stream(BufReader::with_capacity(1 << 14, all)),
+        false => Bytes::Stream(Box::new(Bounded::new(all))),
+    })
 }
 
 /// Bytes in memory, plain or gzip, within the same bounds: for tests, fuzzing and fetched bodies.
 pub fn from_memory(data: Vec<u8>) -> (Bytes, bool) {
-    match data.starts_with(&[0x1f, 0x8b]) {
+    match data.starts_with(&MAGIC) {
         true => (stream(Cursor::new(data)), true),
         false => (Bytes::Whole(data), false),
     }
 }
 
-/// All members of a gzip file. What is odd about it (a second member, trailing bytes) is told
-/// by an error *after* all bytes were given, so that nothing is lost.
+/// All members of a gzip file. An error after the last byte reports a second member or trailing
+/// bytes, so that no data is lost.
 struct Gunzip<R> {
     inner: Option<GzDecoder<R>>,
     rest: Option<R>,
     members: u64,
-    given: u64,
-    odd: Option<Damage>,
+    unusual: Option<Damage>,
 }
 
 impl<R: BufRead> Gunzip<R> {
     fn new(input: R) -> Gunzip<R> {
-        Gunzip { inner: Some(GzDecoder::new(input)), rest: None, members: 1, given: 0, odd: None }
+        Gunzip { inner: Some(GzDecoder::new(input)), rest: None, members: 1, unusual: None }
     }
 
-    /// After a member: is there another one?
+    /// Called after a member: continues with the next one, if there is one.
     fn next_member(&mut self) -> io::Result<()> {
         let Some(mut rest) = self.rest.take() else { return Ok(()) };
         let ahead = rest.fill_buf()?;
         if ahead.is_empty() {
-            if self.members > 1 && self.odd.is_none() {
+            if self.members > 1 && self.unusual.is_none() {
                 let message = format!("{} gzip members", self.members);
-                self.odd = Some(Damage { code: &codes::GZIP_MEMBERS, message });
+                self.unusual = Some(Damage { code: &codes::GZIP_MEMBERS, message });
             }
         } else if ahead[0] == 0x1f && ahead.get(1).is_none_or(|&b| b == 0x8b) {
             self.members += 1;
             self.inner = Some(GzDecoder::new(rest));
         } else {
             let message = "bytes after the end of the gzip data".to_owned();
-            self.odd = Some(Damage { code: &codes::GZIP_TRAILING, message });
+            self.unusual = Some(Damage { code: &codes::GZIP_TRAILING, message });
         }
         Ok(())
     }
@@ -219,10 +213,7 @@ impl<R: BufRead> Read for Gunzip<R> {
                     self.rest = self.inner.take().map(GzDecoder::into_inner);
                     self.next_member()?;
                 }
-                Ok(n) => {
-                    self.given += n as u64;
-                    return Ok(n);
-                }
+                Ok(n) => return Ok(n),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => {
                     self.inner = None;
@@ -238,14 +229,14 @@ impl<R: BufRead> Read for Gunzip<R> {
                 }
             }
         }
-        match self.odd.take() {
-            Some(odd) => Err(io::Error::other(odd)),
+        match self.unusual.take() {
+            Some(unusual) => Err(io::Error::other(unusual)),
             None => Ok(0),
         }
     }
 }
 
-/// A reader that refuses to give more than [`MAX_INFLATED`].
+/// A reader that fails after [`MAX_INFLATED`] bytes.
 struct Bounded<R> {
     inner: R,
     left: u64,
@@ -263,8 +254,8 @@ impl<R: Read> Read for Bounded<R> {
             let message = format!("more than {MAX_INFLATED} bytes; the rest was not read");
             return Err(io::Error::other(Damage { code: &codes::GZIP_BOMB, message }));
         }
-        let most = usize::try_from(self.left).unwrap_or(usize::MAX).min(out.len());
-        let got = self.inner.read(&mut out[..most])?;
+        let limit = usize::try_from(self.left).unwrap_or(usize::MAX).min(out.len());
+        let got = self.inner.read(&mut out[..limit])?;
         self.left -= got as u64;
         Ok(got)
     }

@@ -82,15 +82,15 @@ pub fn block(ns: Ns, name: &str) -> Option<(usize, &'static Extension)> {
 mod tests {
     use super::*;
 
-    fn most_children(element: &Element) -> usize {
+    fn max_children(element: &Element) -> usize {
         let children = element.children();
-        children.iter().map(most_children).max().unwrap_or(0).max(children.len())
+        children.iter().map(max_children).max().unwrap_or(0).max(children.len())
     }
 
     #[test]
     fn there_is_a_counter_for_each_child() {
-        let most = extension::ALL.iter().map(|extension| most_children(&extension.root)).max();
-        assert!((20..=MAX_CHILDREN).contains(&most.unwrap()));
-        assert!(most_children(&URLSET) + extension::ALL.len() <= MAX_CHILDREN);
+        let max = extension::ALL.iter().map(|extension| max_children(&extension.root)).max();
+        assert!((20..=MAX_CHILDREN).contains(&max.unwrap()));
+        assert!(max_children(&URLSET) + extension::ALL.len() <= MAX_CHILDREN);
     }
 }

@@ -1,4 +1,4 @@
-//! Regular files alone: what lies in a folder or is listed may be a FIFO or a device.
+//! Opens regular files only: a name in a folder or in an index may be that of a FIFO or a device.
 
 use std::fs::{File, Metadata, OpenOptions};
 use std::io;
@@ -8,11 +8,11 @@ use std::path::Path;
 use crate::inspect::codes;
 use crate::inspect::finding::{Location, Log};
 
-/// Opens a regular file for reading; a link to one is followed. Nothing that the path may name
-/// makes this wait, become the terminal of the process, or give bytes without end.
+/// Opens a regular file for reading; a link to one is followed. No path makes this function wait,
+/// change the terminal of the process, or return bytes without end.
 ///
 /// # Errors
-/// `InvalidInput` for anything but a regular file, which the message names.
+/// `InvalidInput` for anything but a regular file; the message names the kind of file.
 pub fn open(path: &Path) -> io::Result<(File, Metadata)> {
     let flags = libc::O_NONBLOCK | libc::O_NOCTTY;
     let file = match OpenOptions::new().read(true).custom_flags(flags).open(path) {
@@ -35,12 +35,12 @@ fn refused(what: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, format!("not a regular file but a {what}"))
 }
 
-/// What tells whether a file was written or replaced: device, inode, size, time of the last write.
+/// Detects that a file was written or replaced: device, inode, size, time of the last write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stamp([i128; 5]);
 
 impl Stamp {
-    /// Of an open file.
+    /// The stamp of an open file.
     pub fn of(about: &Metadata) -> Stamp {
         Stamp([
             i128::from(about.dev()),
@@ -51,12 +51,12 @@ impl Stamp {
         ])
     }
 
-    /// Notes it where the file at `path` is not the one any more that was read, or not as it was.
+    /// Adds a finding if the file at `path` was changed or replaced since it was opened.
     pub fn check(self, path: &Path, log: &mut Log) {
         let what = match std::fs::metadata(path) {
             Ok(about) if Stamp::of(&about) == self => return,
             Ok(_) => "the file changed while it was read",
-            Err(_) => "the file went away while it was read",
+            Err(_) => "the file was removed while it was read",
         };
         log.add(&codes::FILE_CHANGED, Location::default(), None, || what.to_owned());
     }

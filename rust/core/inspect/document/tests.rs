@@ -56,10 +56,10 @@ fn seen(bytes: Bytes, short_cut: bool) -> (Seen, Found, u64, u64) {
     (seen, found, summary.entries, summary.bytes)
 }
 
-/// In small pieces, so that entries lie across the border of a window.
-struct Drip(Vec<u8>, usize, usize);
+/// In small pieces, so that entries lie across the boundary of a window.
+struct SmallReads(Vec<u8>, usize, usize);
 
-impl std::io::Read for Drip {
+impl std::io::Read for SmallReads {
     fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
         let end = self.0.len().min(self.1 + self.2.min(out.len()));
         let piece = &self.0[self.1..end];
@@ -69,7 +69,7 @@ impl std::io::Read for Drip {
     }
 }
 
-/// Pieces of sitemaps, right and wrong, to be strung together.
+/// Pieces of sitemaps, right and wrong.
 fn piece() -> impl Strategy<Value = String> {
     let fixed = prop::sample::select(vec![
         "<url>",
@@ -151,11 +151,11 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn the_short_cut_gives_what_the_parser_gives(text in document(), step in 1usize..400) {
+    fn the_fast_path_agrees_with_the_parser(text in document(), step in 1usize..400) {
         let slow = seen(Bytes::Whole(text.clone().into_bytes()), false);
         let fast = seen(Bytes::Whole(text.clone().into_bytes()), true);
         prop_assert_eq!(&slow, &fast);
-        let drip = Drip(text.into_bytes(), 0, step);
+        let drip = SmallReads(text.into_bytes(), 0, step);
         prop_assert_eq!(&seen(Bytes::Stream(Box::new(drip)), true), &slow);
     }
 
@@ -202,12 +202,12 @@ fn gzip_cut_at_every_byte_is_an_error() {
 }
 
 #[test]
-fn entries_across_the_border_of_a_window() {
+fn entries_across_the_boundary_of_a_window() {
     let head = SMALL.split("<url>").next().unwrap();
     let row = "<url><loc>https://a.example/some/longer/path</loc></url>\n";
     let text = format!("{head}{}</urlset>", row.repeat(30_000));
     let (all, found, entries, bytes) =
-        seen(Bytes::Stream(Box::new(Drip(text.clone().into(), 0, 70_001))), true);
+        seen(Bytes::Stream(Box::new(SmallReads(text.clone().into(), 0, 70_001))), true);
     assert_eq!((all.0.len(), entries, bytes), (30_000, 30_000, text.len() as u64));
     assert_eq!(found, []);
     let last = &all.0[29_999].2[0];

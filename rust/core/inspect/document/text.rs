@@ -7,16 +7,16 @@ use crate::inspect::check::value::trim;
 use crate::inspect::codes;
 use crate::inspect::document::entry::{Entry, Form, Locations, Visitor};
 use crate::inspect::document::names::is_char;
-use crate::inspect::document::source::Source;
+use crate::inspect::document::window::Window;
 use crate::inspect::document::xml::Document;
 use crate::inspect::finding::{Location, Log, TOKEN_STEPS};
 
-/// The lines between two checks whether the visitor wants to stop.
+/// The number of lines after which the parser checks whether the visitor wants to stop.
 const STOP_CHECK_INTERVAL: u64 = 4096;
 
 /// Reads a text sitemap. LF, CRLF and CR end a line.
-pub fn parse<V: Visitor>(mut source: Source, visitor: &mut V, log: &mut Log) -> (Document, Source) {
-    let mut document = Document { form: Form::Text, entries: 0, news: 0, stopped: false };
+pub fn parse<V: Visitor>(mut source: Window, visitor: &mut V, log: &mut Log) -> (Document, Window) {
+    let mut document = Document { form: Form::Text, entries: 0, stopped: false };
     let mut line = Vec::new();
     let mut number = 0;
     document.stopped = visitor.root(Form::Text).is_break();
@@ -83,7 +83,7 @@ pub fn parse<V: Visitor>(mut source: Source, visitor: &mut V, log: &mut Log) -> 
 }
 
 /// Reads a line without its line end; false at the end of the file.
-fn read_line(source: &mut Source, line: &mut Vec<u8>) -> io::Result<bool> {
+fn read_line(source: &mut Window, line: &mut Vec<u8>) -> io::Result<bool> {
     let mut any = false;
     loop {
         let ahead = source.fill_buf()?;

@@ -10,19 +10,19 @@ use std::ops::ControlFlow;
 use quick_xml::Reader;
 use quick_xml::events::Event;
 
-use crate::inspect::build::EntryBuf;
 use crate::inspect::codes;
 use crate::inspect::codes::Code;
 use crate::inspect::document::entry::{Entry, Form, Locations, Visitor};
 use crate::inspect::document::fast;
 use crate::inspect::document::model::{MAX_CHILDREN, Ns};
 use crate::inspect::document::names::{Namespaces, is_space, short};
-use crate::inspect::document::source::Source;
+use crate::inspect::document::window::Window;
+use crate::inspect::entry_buf::EntryBuf;
 use crate::inspect::finding::{Location, Log, TOKEN_STEPS, text};
 use crate::sitemap::element::Element;
 
 /// The deepest nesting that is read; a legal sitemap has five levels.
-pub const MAX_DEPTH: usize = 32;
+pub(crate) const MAX_DEPTH: usize = 32;
 
 /// An open element.
 pub(crate) struct Frame {
@@ -44,19 +44,17 @@ pub struct Document {
     pub form: Form,
     /// The number of entries, including those without loc.
     pub entries: u64,
-    /// The number of `news:news` blocks.
-    pub news: u64,
     /// Whether the visitor stopped the parser.
     pub stopped: bool,
 }
 
 /// Reads one document. `fast` enables the fast path for entries of the common shape.
 pub fn parse<V: Visitor>(
-    source: Source,
+    source: Window,
     visitor: &mut V,
     log: &mut Log,
     fast: bool,
-) -> (Document, Source) {
+) -> (Document, Window) {
     let mut parser = Parser {
         visitor,
         log,
@@ -65,7 +63,7 @@ pub fn parse<V: Visitor>(
         namespaces: Namespaces::default(),
         entry: EntryBuf::default(),
         text: Vec::new(),
-        document: Document { form: Form::Unknown, entries: 0, news: 0, stopped: false },
+        document: Document { form: Form::Unknown, entries: 0, stopped: false },
         root_done: false,
         recovered: false,
         allow_fast: fast,
@@ -104,7 +102,7 @@ pub(crate) struct Parser<'v, V: Visitor> {
 const RESYNC_STEPS: u64 = 14;
 /// The number of `<` that a resynchronisation checks for one step (measured: 16 ns each).
 const SKIPPED_PER_STEP: u32 = 4;
-/// The tokens between two checks whether the visitor wants to stop.
+/// The number of tokens after which the parser checks whether the visitor wants to stop.
 const STOP_CHECK_INTERVAL: u32 = 4096;
 /// The fast path reads more bytes if the window is smaller than this. A `<url>` of the common shape
 /// without extensions is much shorter.
@@ -120,7 +118,7 @@ pub(super) enum Next {
 
 impl<V: Visitor> Parser<'_, V> {
     /// Reads the document; each fault that loses the structure starts a new reader.
-    fn run(&mut self, mut source: Source) -> Source {
+    fn run(&mut self, mut source: Window) -> Window {
         let mut buffer = Vec::new();
         loop {
             self.log.spend(RESYNC_STEPS);
@@ -141,7 +139,7 @@ impl<V: Visitor> Parser<'_, V> {
     }
 
     /// Reads tokens until the end or a fault.
-    fn tokens(&mut self, reader: &mut Reader<Source>, buffer: &mut Vec<u8>) -> Next {
+    fn tokens(&mut self, reader: &mut Reader<Window>, buffer: &mut Vec<u8>) -> Next {
         let mut after_tag = false;
         let mut tokens = 0u32;
         loop {
@@ -226,7 +224,7 @@ impl<V: Visitor> Parser<'_, V> {
     }
 
     /// Reads entries of the common shape until another shape follows.
-    fn fast_path(&mut self, source: &mut Source) -> std::io::Result<ControlFlow<()>> {
+    fn fast_path(&mut self, source: &mut Window) -> std::io::Result<ControlFlow<()>> {
         loop {
             let at = source.at();
             let window = source.window();
@@ -339,14 +337,14 @@ impl<V: Visitor> Parser<'_, V> {
     }
 
     /// Reports the damage that the source met at the end of its bytes.
-    fn report_damage(&mut self, source: &mut Source) {
+    fn report_damage(&mut self, source: &mut Window) {
         if let Some((damage, at)) = source.take_damage() {
             self.bad(damage.code, at, || damage.message);
         }
     }
 
     /// Skips to the next entry inside the root after a fault; false if there is none.
-    fn resynchronise(&mut self, source: &mut Source) -> bool {
+    fn resynchronise(&mut self, source: &mut Window) -> bool {
         if self.stack.is_empty() {
             return false;
         }

@@ -3,14 +3,14 @@
 
 use crate::sitemap::code::codes;
 use crate::sitemap::element::{Content, Element, Limit, Role, group};
-use crate::sitemap::extension::descriptor::{Extension, Mapping, OptionKind, OptionSpec};
+use crate::sitemap::extension::descriptor::{Extension, ExtensionMapping, OptionKind, OptionSpec};
 
 codes! {
     REL Warning "alternate.rel" "use rel=\"alternate\": other links are ignored"
     HREFLANG Error "alternate.hreflang" "write language, then script, then region, as in de, zh-Hant, pt-BR, or x-default"
     HREF Error "alternate.href" "write the absolute, percent-encoded URL of the version"
     ATTRIBUTE Warning "alternate.attribute" "write only rel, hreflang and href"
-    REPEATED Error "alternate.repeated" "give each language one URL"
+    REPEATED Error "alternate.repeated" "write one URL for each language"
     NO_SELF Warning "alternate.no_self" "list the page itself among its alternates"
     ONE_WAY Warning "alternate.one_way" "link back from the other page: one-way pairs are ignored"
 }
@@ -30,7 +30,7 @@ pub static EXTENSION: Extension = Extension {
     per_file: None,
     one_of: None,
     report_all: false,
-    mapping: Mapping::Own,
+    mapping: ExtensionMapping::Own,
     options: &[
         OptionSpec {
             name: "alternate",
@@ -55,7 +55,7 @@ pub static EXTENSION: Extension = Extension {
             name: "alternate_rows",
             kind: OptionKind::Flag,
             metavar: "",
-            help: "Write each alternate as a URL of its own.",
+            help: "Also write each alternate as a separate URL.",
         },
         OptionSpec {
             name: "alternate_group",
@@ -93,7 +93,7 @@ pub static EXTENSION: Extension = Extension {
         ),
         (
             "alternate.not_a_row",
-            "alternate without an entry of its own, no URL that this set may contain (for example \
+            "alternate without a separate entry, no URL that this set may contain (for example \
              of another host); allow its host with --hosts",
         ),
         ("alternate.over_1000", "alternate left out, beyond the 1,000 that a page may have"),

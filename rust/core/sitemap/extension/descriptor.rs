@@ -27,7 +27,7 @@ pub struct Extension {
     /// A build reports all invalid required values of a block, not only the first.
     pub report_all: bool,
     /// Where its values come from.
-    pub mapping: Mapping,
+    pub mapping: ExtensionMapping,
     /// The options of `build`, in the order of `--help`.
     pub options: &'static [OptionSpec],
     /// What a build counts besides missing and invalid tags: the code, and the text of the warning.
@@ -49,7 +49,7 @@ pub struct OneOf {
 
 /// Where the values of an extension come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mapping {
+pub enum ExtensionMapping {
     /// Hand-written in `build/render`.
     Own,
     /// A column or a constant for each field, or a column of structs. The code of a value that is
@@ -64,7 +64,7 @@ pub struct OptionSpec {
     pub name: &'static str,
     /// The type and the default.
     pub kind: OptionKind,
-    /// What stands for the value in `--help`; empty for a flag.
+    /// The placeholder of the value in `--help`; empty for a flag.
     pub metavar: &'static str,
     /// What `--help` shows.
     pub help: &'static str,

@@ -2,12 +2,12 @@
 
 use crate::sitemap::code::codes;
 use crate::sitemap::element::{Element, Limit, Role, group, text};
-use crate::sitemap::extension::descriptor::{Extension, Mapping, OptionKind, OptionSpec};
+use crate::sitemap::extension::descriptor::{Extension, ExtensionMapping, OptionKind, OptionSpec};
 use crate::sitemap::value::{TEXT, URL};
 
 codes! {
     LOC Error "image.loc" "write the absolute, percent-encoded URL of the image"
-    TOO_MANY Error "image.too_many" "list 1,000 images at most for one URL"
+    TOO_MANY Error "image.too_many" "list at most 1,000 images for one URL"
 }
 
 /// Images in a `url`.
@@ -33,7 +33,7 @@ pub static EXTENSION: Extension = Extension {
     per_file: None,
     one_of: None,
     report_all: false,
-    mapping: Mapping::Own,
+    mapping: ExtensionMapping::Own,
     options: &[
         OptionSpec {
             name: "image",

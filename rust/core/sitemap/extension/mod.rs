@@ -1,6 +1,6 @@
 //! The extensions of the sitemap format: one file and one descriptor each.
 //!
-//! A descriptor is all that describes an extension. From it come the mapping and the rendering of a
+//! An extension is described in its descriptor only. From it come the mapping and the rendering of a
 //! build, the content model of `verify`, the columns of `read`, and the options and warnings in
 //! Python. To add one: write its file, declare the module and list it in [`ALL`].
 //!

@@ -2,15 +2,15 @@
 
 use crate::sitemap::code::codes;
 use crate::sitemap::element::{Element, Limit, MaxAge, Role, group, text};
-use crate::sitemap::extension::descriptor::{Extension, Mapping, OptionKind, OptionSpec};
+use crate::sitemap::extension::descriptor::{Extension, ExtensionMapping, OptionKind, OptionSpec};
 use crate::sitemap::value::{TEXT, ValueKind};
 
 codes! {
     LANGUAGE Error "news.language" "write an ISO 639 code of two or three letters, or zh-cn, zh-tw"
-    VALUE Error "news.value" "correct the value, or leave the retired element out"
-    REPEATED Error "news.repeated" "write one news:news an entry"
-    TOO_MANY Error "news.too_many" "list 1,000 articles at most in one sitemap"
-    OLD Note "news.old" "drop the news block two days after publication"
+    VALUE Error "news.value" "correct the value, or remove the retired element"
+    REPEATED Error "news.repeated" "write one news:news per entry"
+    TOO_MANY Error "news.too_many" "list at most 1,000 articles in one sitemap"
+    OLD Note "news.old" "remove the news block two days after publication"
 }
 
 const DAY: i64 = 86_400;
@@ -63,7 +63,7 @@ pub static EXTENSION: Extension = Extension {
     per_file: Some(Limit { count: MAX_PER_FILE, note: "", finding: Some(&TOO_MANY) }),
     one_of: None,
     report_all: true,
-    mapping: Mapping::Fields("news.invalid"),
+    mapping: ExtensionMapping::Fields("news.invalid"),
     options: &[
         OptionSpec {
             name: "news",

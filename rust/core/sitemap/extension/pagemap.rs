@@ -5,12 +5,12 @@
 
 use crate::sitemap::code::codes;
 use crate::sitemap::element::{Attribute, Element, Limit, Role, group, text};
-use crate::sitemap::extension::descriptor::{Extension, Mapping, OptionKind, OptionSpec};
+use crate::sitemap::extension::descriptor::{Extension, ExtensionMapping, OptionKind, OptionSpec};
 use crate::sitemap::value::TEXT;
 
 codes! {
     VALUE Error "pagemap.value" "correct the value"
-    REPEATED Error "pagemap.repeated" "write one PageMap an entry"
+    REPEATED Error "pagemap.repeated" "write one PageMap per entry"
 }
 
 static OBJECTS: &[Element] =
@@ -35,7 +35,7 @@ pub static EXTENSION: Extension = Extension {
     per_file: None,
     one_of: None,
     report_all: false,
-    mapping: Mapping::Fields("pagemap.invalid"),
+    mapping: ExtensionMapping::Fields("pagemap.invalid"),
     options: &[OptionSpec {
         name: "pagemap",
         kind: OptionKind::Pairs,

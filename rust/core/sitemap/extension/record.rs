@@ -1,10 +1,10 @@
-//! The fields of an extension, derived from its descriptor: what a build maps and `read` returns.
+//! The fields of an extension, derived from its descriptor: a build maps them and `read` returns them.
 
 use std::sync::LazyLock;
 
 use crate::sitemap::element::{Attribute, Content, Element};
 use crate::sitemap::extension::ALL;
-use crate::sitemap::extension::descriptor::{Extension, Mapping};
+use crate::sitemap::extension::descriptor::{Extension, ExtensionMapping};
 use crate::sitemap::value::ValueKind;
 
 /// Fields of a record: values are on the stack while a record is written or read.
@@ -23,7 +23,7 @@ pub fn record(extension: usize) -> &'static Record {
 pub fn warnings(extension: usize) -> Vec<(String, String)> {
     let (about, record) = (ALL[extension], record(extension));
     let listed = about.warnings.iter().map(|(code, text)| ((*code).into(), (*text).into()));
-    if about.mapping == Mapping::Own {
+    if about.mapping == ExtensionMapping::Own {
         return listed.collect();
     }
     let mut warnings: Vec<_> = listed.collect();
@@ -65,14 +65,14 @@ pub struct Field {
     /// A record without it is not written.
     pub required: bool,
     /// Where its value is in the document.
-    pub source: Source,
+    pub source: FieldOrigin,
     /// The form of its value.
     pub shape: Shape,
 }
 
 /// Where a value is in the document.
 #[derive(Debug, Clone, Copy)]
-pub enum Source {
+pub enum FieldOrigin {
     /// The text, or the whole, of an element.
     Element(&'static Element),
     /// An attribute.
@@ -179,7 +179,7 @@ impl Record {
         }
     }
 
-    /// Adds what a build counts of missing and invalid values; `whole` is the name of the record.
+    /// Adds the warnings about missing and invalid values; `whole` is the name of the record.
     fn add_warnings(
         &self,
         extension: &Extension,
@@ -193,7 +193,8 @@ impl Record {
                 false => format!("{tag} left out, missing or wrong"),
             };
             warnings.push((field.code.clone(), text));
-            if let (Shape::Records(record), Source::Element(element)) = (&field.shape, field.source)
+            if let (Shape::Records(record), FieldOrigin::Element(element)) =
+                (&field.shape, field.source)
             {
                 record.add_warnings(extension, element.name, warnings);
             }
@@ -224,7 +225,7 @@ impl Field {
             column: element.column.map(|column| if name == "value" { name } else { column }),
             mapped: element.mapped.is_some(),
             required: element.occurs.0 > 0,
-            source: Source::Element(element),
+            source: FieldOrigin::Element(element),
             shape,
         }
     }
@@ -244,7 +245,7 @@ fn attribute_fields(
         mapped: true,
         // without a value its element has no use for the attribute
         required: attribute.required && element.is_record(),
-        source: Source::Attribute(attribute),
+        source: FieldOrigin::Attribute(attribute),
         shape: Shape::Value(attribute.kind),
     }));
 }
@@ -273,8 +274,8 @@ fn child_fields(extension: &'static Extension, parent: &'static Element, fields:
 /// The field of an element.
 fn place(element: &Element, fields: &[Field]) -> Option<usize> {
     let of_element = |field: &Field| match field.source {
-        Source::Element(other) => std::ptr::eq(element, other),
-        Source::Attribute(_) => false,
+        FieldOrigin::Element(other) => std::ptr::eq(element, other),
+        FieldOrigin::Attribute(_) => false,
     };
     fields.iter().position(of_element)
 }
@@ -282,8 +283,8 @@ fn place(element: &Element, fields: &[Field]) -> Option<usize> {
 fn attributes(element: &'static Element, fields: &[Field]) -> Vec<FieldAttribute> {
     let place = |attribute: &'static Attribute| {
         let field = fields.iter().position(|field| match field.source {
-            Source::Attribute(other) => std::ptr::eq(attribute, other),
-            Source::Element(_) => false,
+            FieldOrigin::Attribute(other) => std::ptr::eq(attribute, other),
+            FieldOrigin::Element(_) => false,
         })?;
         Some(FieldAttribute { attribute, field })
     };

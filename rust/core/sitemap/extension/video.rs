@@ -2,24 +2,26 @@
 
 use crate::sitemap::code::codes;
 use crate::sitemap::element::{Attribute, Element, Limit, Role, group, text};
-use crate::sitemap::extension::descriptor::{Extension, Mapping, OneOf, OptionKind, OptionSpec};
+use crate::sitemap::extension::descriptor::{
+    Extension, ExtensionMapping, OneOf, OptionKind, OptionSpec,
+};
 use crate::sitemap::value::{TEXT, URL, UrlRule, ValueKind};
 
 codes! {
     URL_INVALID Error "video.url" "write an absolute, percent-encoded URL"
-    CONTENT Error "video.content" "give content_loc or player_loc"
+    CONTENT Error "video.content" "add content_loc or player_loc"
     SAME_AS_LOC Error "video.same_as_loc" "point to the video itself, not to its page"
     TITLE Warning "video.title" "shorten the title: the schema allows 100 characters"
     DESCRIPTION Error "video.description" "shorten the description to 2,048 characters"
     DURATION Error "video.duration" "write seconds from 1 to 28800"
     RATING Error "video.rating" "write a number from 0.0 to 5.0"
     VIEW_COUNT Error "video.view_count" "write a whole number, 0 or more"
-    TAGS Error "video.tags" "write 32 tags at most"
+    TAGS Error "video.tags" "write at most 32 tags"
     YES_NO Error "video.yes_no" "write yes or no"
-    RESTRICTION Error "video.restriction" "list two-letter country codes in capitals, by single spaces"
-    PLATFORM Error "video.platform" "list web, mobile or tv, by single spaces"
+    RESTRICTION Error "video.restriction" "list two-letter country codes in capitals, separated by single spaces"
+    PLATFORM Error "video.platform" "list web, mobile or tv, separated by single spaces"
     UPLOADER Error "video.uploader" "shorten the name to 255 characters; info is a URL on the page's host"
-    VALUE Error "video.value" "correct the value, or leave the retired element out"
+    VALUE Error "video.value" "correct the value, or remove the retired element"
 }
 
 const SOURCE: ValueKind = ValueKind::Url(UrlRule::NotThePage(&SAME_AS_LOC));
@@ -117,7 +119,7 @@ pub static EXTENSION: Extension = Extension {
     per_file: None,
     one_of: Some(OneOf { names: &["content_loc", "player_loc"], finding: &CONTENT }),
     report_all: false,
-    mapping: Mapping::Fields("video.invalid"),
+    mapping: ExtensionMapping::Fields("video.invalid"),
     options: &[OptionSpec {
         name: "video",
         kind: OptionKind::Pairs,

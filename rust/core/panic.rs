@@ -1,4 +1,4 @@
-//! Panics that become errors print nothing.
+//! Panics that are caught and become errors, without the message that a panic prints.
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};
@@ -6,18 +6,18 @@ use std::panic::{self, AssertUnwindSafe, PanicHookInfo, catch_unwind};
 use std::sync::Once;
 
 thread_local! {
-    static QUIET: Cell<bool> = const { Cell::new(false) };
-    /// where the last quiet panic of this thread happened
+    static SILENCED: Cell<bool> = const { Cell::new(false) };
+    /// where the last silenced panic of this thread happened
     static PLACE: RefCell<String> = const { RefCell::new(String::new()) };
 }
 
 /// Runs code whose panics the caller catches, without the message that a panic prints.
-pub fn quiet<T>(run: impl FnOnce() -> T) -> T {
+pub fn silenced<T>(run: impl FnOnce() -> T) -> T {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {
         let before = panic::take_hook();
         panic::set_hook(Box::new(move |panic: &PanicHookInfo<'_>| {
-            if QUIET.try_with(Cell::get).unwrap_or(false) {
+            if SILENCED.try_with(Cell::get).unwrap_or(false) {
                 let place = panic.location().map(ToString::to_string).unwrap_or_default();
                 let _ = PLACE.try_with(|last| last.replace(place));
             } else {
@@ -25,18 +25,18 @@ pub fn quiet<T>(run: impl FnOnce() -> T) -> T {
             }
         }));
     });
-    let before = QUIET.replace(true);
+    let before = SILENCED.replace(true);
     let result = run();
-    QUIET.set(before);
+    SILENCED.set(before);
     result
 }
 
-/// Runs code; a panic in it becomes its text and place, on one line, and prints nothing.
+/// Runs code. Returns the text and the place of a panic in one line, and prints nothing.
 pub fn caught<T>(run: impl FnOnce() -> T) -> Result<T, String> {
-    quiet(|| catch_unwind(AssertUnwindSafe(run))).map_err(|panic| {
+    silenced(|| catch_unwind(AssertUnwindSafe(run))).map_err(|panic| {
         let place = PLACE.with(RefCell::take);
         let text = text(&*panic).replace(char::is_control, " ");
-        // what a panic carries may panic in turn when it is dropped
+        // the payload of a panic may itself panic when it is dropped
         std::mem::forget(panic);
         format!("{text} at {place}")
     })

@@ -1,4 +1,4 @@
-//! A window over the bytes of a file that knows its place: offset, line, first bad UTF-8.
+//! A window over the bytes of a file, with its offset and line, and the first invalid UTF-8.
 
 use std::io::{self, BufRead, Read};
 
@@ -9,11 +9,11 @@ use crate::inspect::finding::Location;
 
 const WINDOW: usize = 256 << 10;
 
-/// The longest tag, text or comment: 1 MiB. The longest legal one has some thousand bytes.
+/// Limit of a tag, text or comment: 1 MiB. The longest legal one has a few thousand bytes.
 pub const MAX_TOKEN: usize = 1 << 20;
 
 /// The bytes of one file.
-pub struct Source {
+pub struct Window {
     buf: Vec<u8>,
     pos: usize,
     end: usize,
@@ -22,7 +22,7 @@ pub struct Source {
     base: u64,
     /// line at `pos`
     line: u64,
-    /// bytes that the present token may still take
+    /// bytes that the current token may still have
     budget: usize,
     /// `buf[..checked]` is UTF-8
     checked: usize,
@@ -31,9 +31,9 @@ pub struct Source {
     decoded: bool,
 }
 
-impl Source {
+impl Window {
     /// A window over `bytes`.
-    pub fn new(bytes: Bytes) -> Source {
+    pub fn new(bytes: Bytes) -> Window {
         let (buf, end, reader) = match bytes {
             Bytes::Whole(all) => {
                 let end = all.len();
@@ -41,7 +41,7 @@ impl Source {
             }
             Bytes::Stream(reader) => (Vec::new(), 0, Some(reader)),
         };
-        let mut source = Source {
+        let mut source = Window {
             buf,
             pos: 0,
             end,
@@ -58,9 +58,9 @@ impl Source {
         source
     }
 
-    /// The bytes from here on, decoded into UTF-8; places are counted in that.
-    pub fn decode(self, form: encoding::Form) -> Source {
-        let Source { mut buf, pos, end, reader, damage, .. } = self;
+    /// The bytes from here on, decoded to UTF-8; locations are those of the decoded bytes.
+    pub fn decode(self, form: encoding::SourceEncoding) -> Window {
+        let Window { mut buf, pos, end, reader, damage, .. } = self;
         buf.truncate(end);
         let mut ahead = io::Cursor::new(buf);
         ahead.set_position(pos as u64);
@@ -69,7 +69,7 @@ impl Source {
             None => Box::new(ahead),
         };
         let bytes = Bytes::Stream(Box::new(encoding::Decoded::new(form, rest)));
-        Source { decoded: true, damage, ..Source::new(bytes) }
+        Window { decoded: true, damage, ..Window::new(bytes) }
     }
 
     /// Whether the bytes were in another encoding than UTF-8.
@@ -77,46 +77,44 @@ impl Source {
         self.decoded
     }
 
-    /// Where the next byte stands.
+    /// The location of the next byte.
     pub fn at(&self) -> Location {
         Location { offset: self.base + self.pos as u64, line: self.line }
     }
 
-    /// The bytes at hand, without reading more.
+    /// The unread bytes in the window.
     pub fn window(&self) -> &[u8] {
         &self.buf[self.pos..self.end]
     }
 
-    /// Starts a new token: it may take [`MAX_TOKEN`] bytes again.
+    /// Starts a new token, which may have [`MAX_TOKEN`] bytes.
     pub fn start_token(&mut self) {
         self.budget = MAX_TOKEN;
     }
 
-    /// Whether the token took more than it may.
+    /// Whether the token has reached its limit.
     pub fn is_token_too_long(&self) -> bool {
         self.budget == 0
     }
 
-    /// Where the first byte that is not UTF-8 stands, among those read so far.
+    /// The location of the first byte that is not UTF-8, among those read so far.
     pub fn bad_utf8(&self) -> Option<Location> {
         self.bad_utf8
     }
 
-    /// Whether the compressed form broke off; a second member or trailing bytes do not count.
+    /// Whether the compressed data is damaged; a second member or trailing bytes do not count.
     pub fn is_damaged(&self) -> bool {
         self.damage.as_ref().is_some_and(|damage| damage.code.severity == Severity::Error)
     }
 
-    /// What is wrong with the compressed form, once it was met, and where
-    /// the bytes end because of it.
+    /// The fault of the compressed data, if any, and the location at which the bytes end.
     pub fn take_damage(&mut self) -> Option<(Damage, Location)> {
         let damage = self.damage.take()?;
         let line = self.line + memchr::memchr_iter(b'\n', self.window()).count() as u64;
         Some((damage, Location { offset: self.base + self.end as u64, line }))
     }
 
-    /// Reads more behind the bytes at hand, up to the size of a window. False at the end of the
-    /// file and where the window is full.
+    /// Fills the window. Returns false at the end of the file, and if the window is full.
     pub fn more(&mut self) -> io::Result<bool> {
         if self.reader.is_none() {
             return Ok(false);
@@ -151,7 +149,7 @@ impl Source {
         Ok(self.end > before)
     }
 
-    /// Moves over all bytes to the end of the file, unless `stopped` says that nobody waits for it.
+    /// Skips to the end of the file, unless `stopped` returns true.
     pub fn drain(&mut self, stopped: impl Fn() -> bool) {
         while !stopped() {
             let left = self.window().len();
@@ -162,8 +160,8 @@ impl Source {
         }
     }
 
-    /// Skips to the next `<` for which `wanted` returns true; it gets the bytes from there on, at
-    /// least 32 of them except at the end of the file. False if there is none.
+    /// Skips to the next `<` for which `wanted` returns true; it receives the bytes from there on, at
+    /// least 32 of them except at the end of the file. Returns false if there is none.
     pub fn skip_to(&mut self, mut wanted: impl FnMut(&[u8]) -> bool) -> io::Result<bool> {
         loop {
             let window = self.window();
@@ -185,14 +183,14 @@ impl Source {
         }
     }
 
-    /// Moves over `n` bytes of the window.
+    /// Skips `n` bytes of the window.
     pub fn advance(&mut self, n: usize) {
         let to = (self.pos + n).min(self.end);
         self.line += memchr::memchr_iter(b'\n', &self.buf[self.pos..to]).count() as u64;
         self.pos = to;
     }
 
-    /// The buffer, to be used again.
+    /// The buffer, for reuse.
     pub fn into_buffer(self) -> Vec<u8> {
         self.buf
     }
@@ -214,7 +212,7 @@ impl Source {
     }
 }
 
-impl Read for Source {
+impl Read for Window {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         let got = self.fill_buf()?.read(out)?;
         self.consume(got);
@@ -222,7 +220,7 @@ impl Read for Source {
     }
 }
 
-impl BufRead for Source {
+impl BufRead for Window {
     fn fill_buf(&mut self) -> io::Result<&[u8]> {
         if self.pos == self.end && self.reader.is_some() {
             self.more()?;

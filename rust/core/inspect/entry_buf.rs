@@ -1,7 +1,7 @@
 //! The entry under construction. Its texts are in an arena that is reused for the next entry.
 
 use crate::inspect::check::value::trim;
-use crate::inspect::document::entry::{Entry, Field, Locations, Part};
+use crate::inspect::document::entry::{Entry, Locations, Part, PartField};
 use crate::inspect::document::model::Ns;
 use crate::inspect::finding::Location;
 use crate::sitemap::element::{Attribute, Element, Role};
@@ -39,7 +39,7 @@ pub(crate) struct EntryBuf {
 }
 
 impl EntryBuf {
-    /// Ready for the next entry.
+    /// Prepares for the next entry.
     pub fn clear(&mut self) {
         let (arena, parts) = (std::mem::take(&mut self.arena), std::mem::take(&mut self.parts));
         *self = EntryBuf { arena, parts, leading_space: self.leading_space, ..EntryBuf::default() };
@@ -62,11 +62,11 @@ impl EntryBuf {
             }
             Role::Block => {
                 if let Some(place) = extension::of_root(element) {
-                    self.part(Field::Block(place), b"", at);
+                    self.part(PartField::Block(place), b"", at);
                 }
             }
             Role::Link => self.alternate = Alternate::default(),
-            Role::Field if element.is_record() => self.part(Field::Record(element), b"", at),
+            Role::Field if element.is_record() => self.part(PartField::Record(element), b"", at),
             _ => {}
         }
     }
@@ -78,9 +78,9 @@ impl EntryBuf {
             Role::Lastmod => 1,
             Role::Changefreq => 2,
             Role::Priority => 3,
-            Role::ImageLoc => return self.part(Field::ImageLoc, trim(text), at),
+            Role::ImageLoc => return self.part(PartField::ImageLoc, trim(text), at),
             // white space around words is a fault that is checked elsewhere, so it stays
-            Role::Field => return self.part(Field::Text(element), trim(text), at),
+            Role::Field => return self.part(PartField::Text(element), trim(text), at),
             Role::Checked | Role::Entry | Role::Link | Role::Block => return,
         };
         let kept = if element.role == Role::Changefreq { text } else { trim(text) };
@@ -95,7 +95,7 @@ impl EntryBuf {
 
     /// An attribute that is read back.
     pub fn attribute(&mut self, attribute: &'static Attribute, value: &[u8], at: Location) {
-        self.part(Field::Attribute(attribute), trim(value), at);
+        self.part(PartField::Attribute(attribute), trim(value), at);
     }
 
     /// An attribute of an `xhtml:link`.
@@ -113,24 +113,24 @@ impl EntryBuf {
         }
     }
 
-    /// All attributes of an `xhtml:link` are read: keep it if it is an alternate of a language.
+    /// Ends an `xhtml:link` after its attributes, and keeps it if it is an alternate of a language.
     pub fn close_alternate(&mut self, at: Location) {
         let link = std::mem::take(&mut self.alternate);
         if let (Some(lang), Some(href)) = (link.hreflang, link.href)
             && link.rel.is_some_and(|rel| rel.eq_ignore_ascii_case(b"alternate"))
         {
-            self.part(Field::AlternateLang, &lang, at);
-            self.part(Field::AlternateHref, &href, at);
+            self.part(PartField::AlternateLang, &lang, at);
+            self.part(PartField::AlternateHref, &href, at);
         }
     }
 
-    fn part(&mut self, field: Field, text: &[u8], at: Location) {
+    fn part(&mut self, field: PartField, text: &[u8], at: Location) {
         let start = self.arena.len() as u32;
         self.arena.extend_from_slice(text);
         self.parts.push(Part { field, text: (start, self.arena.len() as u32), at });
     }
 
-    /// The loc, as far as it is read.
+    /// The loc that was read so far.
     pub fn loc(&self) -> &[u8] {
         self.get(0).unwrap_or_default()
     }
@@ -141,8 +141,8 @@ impl EntryBuf {
     }
 
     /// The parts of the block that began last.
-    pub fn last_block(&self) -> impl Iterator<Item = (Field, &[u8])> {
-        let is_block = |part: &Part| matches!(part.field, Field::Block(_));
+    pub fn last_block(&self) -> impl Iterator<Item = (PartField, &[u8])> {
+        let is_block = |part: &Part| matches!(part.field, PartField::Block(_));
         let start = self.parts.iter().rposition(is_block).unwrap_or(0);
         let parts = self.parts.get(start..).unwrap_or_default();
         parts.iter().map(|part| (part.field, self.entry().text(part)))

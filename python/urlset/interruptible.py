@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable
 from typing import TypeVar
 
-from ...threads import start
+from .threads import start
 
 T = TypeVar("T")
 
@@ -33,7 +33,7 @@ def interruptible(call: Callable[[], T], seconds: float | None = None) -> T:
         except BaseException as error:  # noqa: BLE001 - raised in the caller
             box.put((None, error))
 
-    start(threading.Thread(target=work, name="open an input", daemon=True))
+    start(threading.Thread(target=work, name="wait for a server", daemon=True))
     try:
         value, error = box.get(timeout=seconds)
     except queue.Empty:
