@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import json
 import multiprocessing
@@ -10,6 +11,7 @@ import pickle
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -202,6 +204,32 @@ def test_abort(out: Path) -> None:
         job.commit([part])
     assert caught.value.code == "job.closed"
     job.abort()  # again
+
+
+def test_an_abort_while_a_task_still_writes(out: Path) -> None:
+    """Files appear in the staging until it is gone."""
+    for _ in range(20):
+        job = plan(out)
+        job.write(table(0, 2_000))
+        staging = out / ".urlset" / f"staging-{job.id}"
+        written: list[int] = []
+
+        def write(staging: Path = staging, written: list[int] = written) -> None:
+            number = 0
+            with contextlib.suppress(FileNotFoundError):
+                while True:
+                    (staging / f"late-{number}").touch()
+                    number += 1
+                    written.append(number)
+                    time.sleep(0.0005)
+
+        task = threading.Thread(target=write)
+        task.start()
+        while not written:
+            time.sleep(0.0005)
+        job.abort()
+        task.join()
+        assert staged(out) == []
 
 
 def test_another_build_in_between_wins(out: Path) -> None:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import csv
 import os
+import pickle
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,7 +19,20 @@ import pyarrow.parquet as parquet
 import pytest
 import urlset
 from conftest import SITE
-from engine_cases import DATES, example, killing, listed, live, locs, must_be_whole, paused, staged
+from engine_cases import (
+    DATES,
+    FAULTS,
+    Generations,
+    example,
+    full,
+    killing,
+    listed,
+    live,
+    locs,
+    must_be_whole,
+    paused,
+    staged,
+)
 
 ray = pytest.importorskip("ray", reason="the tests of Ray need Ray Data")
 
@@ -287,3 +303,65 @@ def test_without_ray_the_error_is_the_command() -> None:
     assert done.returncode == 1
     last = done.stderr.strip().splitlines()[-1]
     assert last.endswith("pip install 'urlset[ray]'"), done.stderr
+
+
+@pytest.mark.slow
+def test_a_hundred_faults(tmp_path: Path, out: Path) -> None:
+    """Kills of tasks, failing tasks, a destination that fails, a driver that is killed."""
+    generations = Generations(out, seed=3)
+    for run in range(FAULTS):
+        new = generations.next()
+        mark = tmp_path / f"mark-{run}"
+        data = dataset(*new, blocks=generations.random.randrange(1, 6))
+        kind = ("kill", "fail", "full", "commit")[run % 4]
+        if kind == "kill":
+            # a task must have several blocks
+            data = dataset(*new, blocks=2)
+            with killing(out, mark) as killed:
+                write(paused_dataset(data, generations.random.randrange(2, 5), mark), out)
+            assert len(killed) == 1
+            generations.check(new, published=True)
+        elif kind == "fail":
+            with pytest.raises(ray.exceptions.RayTaskError, match="division"):
+                write(data.map_batches(lambda batch: 1 // 0, batch_format="pyarrow"), out)
+            generations.check(new, published=False)
+        elif kind == "full":
+            with full(out), pytest.raises(urlset.PublishError):
+                write(data, out)
+            generations.check(new, published=False)
+        else:
+            sink = urlset.ray.SitemapSink(site=SITE, out=out, max_urls=100, max_shrink="100%")
+            parts = [sink.write([data_of(*new)], TaskContext(task_idx=0, op_name="Write"))]
+            generations.hits += killed_commit(sink, parts, generations.random.uniform(0, 0.1))
+            sink.job.abort()
+            generations.check(new, published=None)
+    assert generations.hits >= FAULTS // 20
+    write(dataset(0, 1_000), out)
+    assert sorted(live(out)) == sorted(locs(0, 1_000))
+    must_be_whole(out)
+
+
+def data_of(first: int, last: int) -> pa.Table:
+    return pa.table({"loc": locs(first, last)})
+
+
+COMMIT = """
+import pickle, sys
+job, part = pickle.load(sys.stdin.buffer)
+from urlset.engine import commit
+print(flush=True)
+commit(job, [part])
+"""
+
+
+def killed_commit(sink: Any, parts: list[tuple[int, str]], delay: float) -> bool:
+    """A driver that commits is killed after a moment; whether it was still at work."""
+    command = [sys.executable, "-c", COMMIT]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as driver:
+        assert driver.stdin is not None and driver.stdout is not None
+        driver.stdin.write(pickle.dumps((sink.job, parts[0][1])))
+        driver.stdin.close()
+        driver.stdout.readline()
+        time.sleep(delay)  # random, not a synchronisation
+        driver.kill()
+    return driver.returncode == -signal.SIGKILL

@@ -6,9 +6,13 @@ import csv
 import os
 import pickle
 import shutil
+import signal
+import socket
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +21,20 @@ import pyarrow as pa
 import pytest
 import urlset
 from conftest import SITE
-from engine_cases import DATES, example, killing, listed, live, locs, must_be_whole, paused
+from engine_cases import (
+    DATES,
+    FAULTS,
+    Generations,
+    committers,
+    example,
+    full,
+    killing,
+    listed,
+    live,
+    locs,
+    must_be_whole,
+    paused,
+)
 
 pyspark = pytest.importorskip("pyspark", reason="the tests of Spark need pyspark")
 if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
@@ -352,3 +369,175 @@ def test_without_spark_the_error_is_the_command() -> None:
     assert done.returncode == 1
     last = done.stderr.strip().splitlines()[-1]
     assert last.endswith("pip install 'urlset[spark]'"), done.stderr
+
+
+@pytest.mark.slow
+def test_a_hundred_faults(spark: SparkSession, tmp_path: Path, out: Path) -> None:
+    """Kills of tasks, failing tasks, a destination that fails, a commit that is killed."""
+    generations = Generations(out, seed=1)
+    for run in range(FAULTS):
+        new = generations.next()
+        mark = tmp_path / f"mark-{run}"
+        df = frame(spark, *new, partitions=generations.random.randrange(1, 6))
+        kind = ("kill", "raise", "fail", "full", "commit")[run % 5]
+        if kind == "kill":
+            at = generations.random.randrange(2, 5)
+            with killing(out, mark) as killed:
+                save(paused_frame(df.coalesce(2), at, mark), out)
+            assert len(killed) == 1
+            generations.check(new, published=True)
+        elif kind == "raise":
+            mark.mkdir()
+            how = generations.random.choice(["raise", "exit"])
+            save(df.coalesce(2).mapInArrow(failing_once(mark, how), "loc string"), out)
+            assert list(mark.iterdir())
+            generations.check(new, published=True)
+        elif kind == "fail":
+            with pytest.raises(PySparkException, match="broken for good"):
+                save(df.mapInArrow(always, "loc string"), out)
+            generations.check(new, published=False)
+        elif kind == "full":
+            with full(out), pytest.raises(PySparkException, match=r"urlset\.errors"):
+                save(df, out)
+            generations.check(new, published=False)
+        else:
+            with killing(out, mark, find=committers) as killed, suppress(PySparkException):
+                save(df, out)
+            generations.hits += len(killed)
+            generations.check(new, published=None)
+    assert generations.hits >= FAULTS // 20
+    # what was begun is completed
+    save(frame(spark, 0, 1_000), out)
+    assert live(out) == locs(0, 1_000)
+    assert urlset.verify(out).counts == {}
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return int(server.getsockname()[1])
+
+
+STANDALONE = """
+import os, sys, time
+from pyspark import TaskContext, cloudpickle
+from pyspark.sql import SparkSession
+import urlset.spark
+master, out, marks = sys.argv[1:]
+spark = (
+    SparkSession.builder.master(master)
+    .config("spark.driver.memory", "512m").config("spark.executor.memory", "512m")
+    .config("spark.driver.host", "127.0.0.1").config("spark.driver.bindAddress", "127.0.0.1")
+    .config("spark.ui.enabled", "false").config("spark.executor.cores", "1")
+    .config("spark.speculation", "true").config("spark.speculation.interval", "200ms")
+    .config("spark.speculation.quantile", "0.5").config("spark.speculation.multiplier", "1.1")
+    .config("spark.speculation.minTaskRuntime", "500ms")
+    .config("spark.sql.execution.arrow.maxRecordsPerBatch", "100")
+    .getOrCreate()
+)
+urlset.spark.register(spark)
+
+def slow_once(batches):
+    context = TaskContext.get()
+    with open(f"{marks}/{context.partitionId()}-{context.attemptNumber()}", "w"):
+        pass
+    for number, batch in enumerate(batches):
+        if number == 2 and context.partitionId() == 3 and context.attemptNumber() == 0:
+            time.sleep(60)
+        yield batch
+
+df = spark.range(0, 4000, numPartitions=4).selectExpr(
+    "concat('https://www.shop.example/p/', id) as loc", "repeat('x', 4000) as pad"
+).mapInArrow(slow_once, "loc string, pad string")
+(df.write.format("urlset").mode("overwrite").option("site", "https://www.shop.example")
+   .option("out", out).option("max_urls", "100").save())
+"""
+
+
+@pytest.mark.slow
+def test_speculation(tmp_path: Path, out: Path) -> None:
+    """A task runs twice at once; one of its messages is committed."""
+    home = Path(pyspark.__file__).parent
+    environment = os.environ | {
+        "PYSPARK_PYTHON": sys.executable, "SPARK_HOME": str(home),
+        "SPARK_WORKER_DIR": str(tmp_path / "work"), "SPARK_LOCAL_DIRS": str(tmp_path / "local"),
+    }  # fmt: skip
+    port = free_port()
+    master = f"spark://127.0.0.1:{port}"
+    spark_class = [home / "bin/spark-class"]
+    marks = tmp_path / "marks"
+    marks.mkdir()
+    # a second attempt runs only on another host
+    hosts = ["127.0.0.1", "127.0.0.2"]
+    commands = [
+        [*spark_class, "org.apache.spark.deploy.master.Master", "--host", "127.0.0.1",
+         "--port", str(port), "--webui-port", "0"],
+        *([*spark_class, "org.apache.spark.deploy.worker.Worker", "--cores", "1", "--memory", "1g",
+           "--host", host, "--webui-port", "0", master] for host in hosts),
+    ]  # fmt: skip
+    with ExitStack() as running:
+        for command in commands:
+            log = running.enter_context((tmp_path / "log").open("ab"))
+            process = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
+            running.callback(process.wait)
+            running.callback(process.kill)
+        driver = [sys.executable, "-c", STANDALONE, master, str(out), str(marks)]
+        done = subprocess.run(
+            driver, env=environment, capture_output=True, text=True, check=False, timeout=600
+        )
+    assert done.returncode == 0, done.stderr[-3_000:]
+    attempts = sorted(path.name for path in marks.iterdir())
+    assert {"3-0", "3-1"} <= set(attempts)  # it ran twice
+    assert live(out) == locs(0, 4_000)
+    must_be_whole(out)
+
+
+DRIVER = """
+import sys
+from pyspark.sql import SparkSession
+import urlset.spark
+out, first, last = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
+for key, value in {settings!r}.items():
+    builder = builder.config(key, value)
+spark = builder.getOrCreate()
+urlset.spark.register(spark)
+df = spark.range(first, last, numPartitions=3).selectExpr(
+    "concat('https://www.shop.example/p/', id) as loc")
+print("ready", flush=True)
+(df.write.format("urlset").mode("overwrite").option("site", "https://www.shop.example")
+   .option("out", out).option("max_urls", "100").option("max_shrink", "100%").save())
+print("done", flush=True)
+"""
+
+
+@pytest.mark.slow
+def test_a_killed_driver(tmp_path: Path, out: Path) -> None:
+    """The driver and its JVM are killed at random points, before, during and after the commit."""
+    generations = Generations(out, seed=2)
+    code = DRIVER.replace("{settings!r}", repr(SETTINGS))
+    environment = os.environ | {"PYSPARK_PYTHON": sys.executable}
+    seconds = 3.0  # of a save, corrected by what was seen
+    for run in range(12):
+        new = generations.next()
+        command = [sys.executable, "-c", code, str(out), *map(str, new)]
+        with subprocess.Popen(
+            command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        ) as driver:  # fmt: skip
+            assert driver.stdout is not None
+            assert driver.stdout.readline() == b"ready\n"
+            started = time.monotonic()
+            with suppress(subprocess.TimeoutExpired):
+                driver.wait(0.0 if run == 0 else generations.random.uniform(0, 1.2) * seconds)
+            alive = driver.poll() is None
+            if alive:
+                os.killpg(driver.pid, signal.SIGKILL)  # the group that the test has started
+            else:
+                seconds = time.monotonic() - started
+            generations.hits += alive
+        generations.check(new, published=None if alive else True)
+    assert generations.hits >= 4
+    report = urlset.build(pa.table({"loc": locs(0, 50)}), site=SITE, out=out, max_shrink="100%")
+    assert report.published and live(out) == locs(0, 50)
+    # what the jobs have staged stays, until it is removed by hand
+    assert len(list((out / ".urlset").glob("staging-*"))) <= generations.hits
