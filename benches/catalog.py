@@ -35,7 +35,7 @@ WORDS = 6_000
 ZIPF_EXPONENT = 1.1
 TITLE_WORDS = 6
 SITE = "https://www.shop.example"
-#: the newest updated_at; a constant, for the rows must not depend on the day they are made
+#: the newest updated_at; a constant, because the rows must not depend on the current date
 NEWEST = 1_795_000_000
 TWO_YEARS = 63_072_000
 LANGUAGES = ["de", "fr", "es", "it", "nl", "pl", "pt", "sv", "da", "fi", "cs", "hu", "ro", "el"]
@@ -48,18 +48,18 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Shape:
-    """What the rows hold besides the six columns."""
+    """The optional columns of the rows."""
 
     seed: int = 1
     images: int = 0
     alternates: int = 0
     wide: bool = False
-    #: how many rows in a hundred thousand repeat the URL of a row of the first chunk
+    #: the number of rows in 100,000 that repeat the URL of a row of the first chunk
     duplicates: int = 0
 
 
 class Chunks:
-    """Makes the columns of one chunk at a time; safe to call from several threads."""
+    """Generates the columns of one chunk at a time; safe to call from several threads."""
 
     def __init__(self, shape: Shape) -> None:
         self.shape = shape
@@ -68,11 +68,11 @@ class Chunks:
         self._zipf = vocabulary.zipf_table(WORDS, ZIPF_EXPONENT)
         self._departments = pa.array([f"{SITE}/{path}/" for path in vocabulary.DEPARTMENTS])
         self._department_zipf = vocabulary.zipf_table(len(vocabulary.DEPARTMENTS), 0.5)
-        # "-word" and " Word": an empty entry at the end stands for "no further word"
+        # "-word" and " Word": the empty entry at the end means "no further word"
         self._slug_words = pa.array([f"{word}-" for word in words] + [""])
         self._title_words = pa.array([f"{word} " for word in titles] + [""])
         self._queries = pa.array([*vocabulary.QUERIES, ""])
-        # What ends a title, plainly and within a quoted CSV cell.
+        # The ends of titles, as plain text and in a quoted CSV cell.
         ends = ["Edition", "Model", "Series", '27" Wide', 'Black, Red, "XL"', "Small, 2 Pieces"]
         self._title_ends = pa.array(ends)
         self._csv_ends = pa.array(ends[:3] + [end.replace('"', '""') + '"' for end in ends[3:]])
@@ -118,8 +118,8 @@ class Chunks:
         return pa.table({name: made[name] for name in self.names()}).slice(0, rows)
 
     def _make(self, chunk: int, csv: bool = False) -> dict[str, pa.Array | npt.NDArray[np.int64]]:
-        """All columns of a whole chunk; text as it stands in a CSV file where `csv` is set."""
-        # Raw bits and integer arithmetic only: numpy keeps the former stable across its versions.
+        """All columns of a whole chunk; as in a CSV file if `csv` is set."""
+        # Raw bits and integer arithmetic only: numpy keeps raw bits stable across its versions.
         bits = np.random.PCG64([self.shape.seed, chunk])
 
         def draw(below: int | None = None) -> npt.NDArray[np.uint16]:
@@ -181,7 +181,7 @@ class Chunks:
         return made
 
     def _descriptions(self, draw: Callable[..., npt.NDArray[np.uint16]], csv: bool) -> pa.Array:
-        """Four to six sentences; each cell is quoted, one in ten holds a line break."""
+        """Four to six sentences; each cell is quoted, one in ten contains a line break."""
         assert self._texts is not None
         count = len(self._texts)
         picked = [pa.array(draw(count - 1)) for _ in range(5)]
@@ -239,7 +239,7 @@ def _fixed(cells: npt.NDArray[np.uint8]) -> pa.Array:
 
 
 def _values(texts: pa.StringArray) -> pa.Buffer:
-    """The bytes of all the texts, one after another: no copy, an Arrow array keeps them so."""
+    """The bytes of all texts, one after another, without a copy: those of the Arrow array."""
     _, offsets, data = texts.buffers()
     edges = np.frombuffer(offsets, dtype=np.int32)[texts.offset : texts.offset + len(texts) + 1]
     return data.slice(int(edges[0]), int(edges[-1] - edges[0]))
@@ -276,7 +276,7 @@ def write(out: Path, rows: int, shape: Shape, threads: int | None = None) -> Non
 def _ordered(
     pool: ThreadPoolExecutor, ahead: int, make: Callable[[int, int], T], rows: int
 ) -> Iterator[T]:
-    """What `make` returns for each chunk, in order, with at most `ahead` chunks under way."""
+    """What `make` returns for each chunk, in order, with at most `ahead` chunks in progress."""
     waiting: deque[Future[T]] = deque()
     for span in _spans(rows):
         if len(waiting) >= ahead:
@@ -287,7 +287,7 @@ def _ordered(
 
 
 def _write_parquet(path: Path, tables: Iterator[pa.Table]) -> None:
-    """Row groups of 262,144 rows, Snappy, dictionaries for the columns where they are of use."""
+    """Row groups of 262,144 rows, Snappy, dictionaries for columns with repeated values."""
     writer: pq.ParquetWriter | None = None
     group: list[pa.Table] = []
 

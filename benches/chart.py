@@ -19,7 +19,7 @@ FONT = "-apple-system,Segoe UI,Helvetica,Arial,sans-serif"
 
 
 def svg(results: list[dict[str, Any]], machine: dict[str, Any]) -> str:
-    """Rows a second of each result, one bar each, in the order given; gzip only.
+    """Rows per second of each result, one bar each, in the given order; gzip only.
 
     The others write less: a bar of theirs among these would compare two different jobs.
     """
@@ -58,7 +58,7 @@ def svg(results: list[dict[str, Any]], machine: dict[str, Any]) -> str:
 
 
 def _bar(x: float, y: float, width: float, height: float, group: str, colour: str) -> str:
-    """A filled bar; an outlined one for a limit, which is no contestant."""
+    """A filled bar; an outlined one for a limit."""
     paint = f'fill="{colour}"'
     if group == "limit":
         paint = f'fill="{colour}" fill-opacity="0.25" stroke="{colour}"'

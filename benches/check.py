@@ -1,4 +1,4 @@
-"""Did a contestant do the whole job? Its shards are read back and compared with the catalog."""
+"""Checks that a contestant wrote all rows: reads its shards and compares them with the catalog."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LOC = re.compile(rb"<loc>([^<]*)</loc>")
 
 @dataclass(frozen=True)
 class Expected:
-    """What the shards of a catalog must hold, in its order."""
+    """The expected entries of the shards of a catalog, in its order."""
 
     urls: int
     first: str
@@ -29,7 +29,7 @@ class Expected:
 
 
 def expected(catalog: Path) -> Expected:
-    """Read from a CSV catalog with Python's csv; remembered in a file beside it."""
+    """Read from a CSV catalog with Python's csv; cached in a file beside it."""
     memory = catalog.with_suffix(".expected.json")
     if memory.exists() and memory.stat().st_mtime >= catalog.stat().st_mtime:
         return Expected(**json.loads(memory.read_text()))
@@ -48,14 +48,14 @@ def expected(catalog: Path) -> Expected:
 
 
 def shards(folder: Path) -> list[Path]:
-    """The files of a folder that hold a <urlset>, by the numbers in their names."""
+    """The files of a folder that contain a <urlset>, by the numbers in their names."""
     found = [path for path in folder.rglob("*.xml*") if ".urlset" not in path.parts]
     kept = [path for path in found if b"<urlset" in _head(path)]
     return sorted(kept, key=lambda path: [int(part) for part in re.findall(r"\d+", path.name)])
 
 
 def check(folder: Path, want: Expected) -> int:
-    """Returns the bytes of the shards as written; BenchError names what is missing.
+    """Returns the bytes of the shards as written; BenchError lists what is missing.
 
     All rows must be there in the order of the catalog, each with loc, lastmod and priority, in
     well-formed files of at most 50,000 URLs.
@@ -97,7 +97,7 @@ def _head(path: Path) -> bytes:
 
 
 def content(path: Path) -> bytes:
-    """What a sitemap holds, inflated where it has to be."""
+    """The content of a sitemap, decompressed if necessary."""
     data = path.read_bytes()
     return gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data
 
@@ -114,11 +114,11 @@ def _well_formed(path: Path, data: bytes) -> None:
 
 
 def count_urls(path: Path) -> int:
-    """How many URLs a shard holds."""
+    """The number of URLs of a shard."""
     return len(_LOC.findall(content(path)))
 
 
 def distinct_urls(catalog: Path) -> int:
-    """How many different URLs a CSV catalog has; keeps about 100 bytes of each in memory."""
+    """The number of different URLs of a CSV catalog; uses about 100 bytes of memory per URL."""
     with catalog.open(newline="", encoding="utf-8") as file:
         return len({hash(row["url"]) for row in csv.DictReader(file)})

@@ -1,4 +1,4 @@
-"""What all checks cost: against a build of urlset with the checks compiled out.
+"""The cost of all checks, compared with a build of urlset without the checks.
 
 python benches/checks.py --rows 2M --repeat 9 --json benches/results/checks.json
 

@@ -1,4 +1,4 @@
-"""What the benches share: the work folder, catalogs, measured commands, the machine's description.
+"""Shared by the benches: the work folder, catalogs, measured commands, the machine's description.
 
 Nothing here imports numpy or pyarrow: catalogs are made by a process of their own.
 """
@@ -21,20 +21,20 @@ from typing import Any
 
 BENCHES = Path(__file__).resolve().parent
 WORK = BENCHES / "work"
-#: of this process alone, so that two benches (or a test) do not meet; gone when it ends
+#: of this process alone, so that two benches (or a test) do not share it; removed at its end
 SCRATCH = WORK / f"scratch-{os.getpid()}"
 SITE = "https://www.shop.example"
 TOUCHED_MEMORY = 3 << 29
 
 # A package that was installed has its bytecode; one that runs from its sources keeps it only where
-# this is not set, and else compiles them anew at each start: 27 ms.
+# this is not set; otherwise it compiles them at each start: 27 ms.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 atexit.register(shutil.rmtree, SCRATCH, ignore_errors=True)
 
 
 class BenchError(Exception):
-    """What could not be measured, in one line."""
+    """The reason why something could not be measured, in one line."""
 
 
 @dataclass(frozen=True)
@@ -145,7 +145,7 @@ def build(
 
 
 def command_line(script: str, options: Sequence[str]) -> str:
-    """What to type to repeat a bench; held in its JSON, without the name of that file."""
+    """The command that repeats a bench; in its JSON, without the name of that file."""
     kept = list(options)
     if "--json" in kept:
         at = kept.index("--json")
@@ -154,7 +154,7 @@ def command_line(script: str, options: Sequence[str]) -> str:
 
 
 def cores() -> int:
-    """How many cores this process may use."""
+    """The number of cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -182,7 +182,7 @@ def _cpu_model() -> str:
 
 
 def tool_version(*command: str) -> str:
-    """The first line that a tool says about its version; BenchError where there is no such tool."""
+    """The first line of the version of a tool; BenchError if it is not installed."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False)
     except FileNotFoundError:
@@ -193,7 +193,7 @@ def tool_version(*command: str) -> str:
 def write_json(
     path: Path | None, bench: str, options: Sequence[str] | None, told: dict[str, Any]
 ) -> dict[str, Any]:
-    """Adds the machine and the command that repeats it to what a bench measured; returns it all.
+    """Adds the machine and the command that repeats it to the results of a bench; returns all.
 
     `options` are those of the command line, of this process without them. It is written to `path`
     where there is one.

@@ -1,4 +1,4 @@
-"""Who is measured: urlset, the peers, and the limits that nothing which writes gzip can pass."""
+"""The contestants: urlset, the peers, and limits that no program with gzip output can exceed."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import common
@@ -21,6 +21,8 @@ PIP_PACKAGES = (
 )  # fmt: skip
 NPM_PACKAGE = "sitemap"
 _DEBIAN = "apt-get install"
+#: what the key of another urlset ends with
+OTHER = "-other"
 
 Command = Callable[[Path, Path], list[str]]
 
@@ -37,7 +39,7 @@ class Contestant:
     #: (input, output folder) -> command line; raises BenchError where the tool is missing
     command: Command
     version: Callable[[], str]
-    #: the slow ones get every n-th part of the rows, and their rate is scaled
+    #: slow contestants receive 1/n of the rows, and their rate is scaled
     part: int = 1
     cwd: Path = BENCHES
 
@@ -47,12 +49,24 @@ def all_contestants() -> list[Contestant]:
     return [*_urlset(), *_peers(), *_limits()]
 
 
-def _urlset() -> list[Contestant]:
+def against(chosen: list[Contestant], command: str) -> list[Contestant]:
+    """Those of urlset among the chosen, each with its counterpart of another urlset behind it."""
+    others = {who.key: who for who in _urlset(command)}
+    own = [who for who in chosen if who.key in others]
+    pairs = ((who, _other(others[who.key])) for who in own)
+    return [who for pair in pairs for who in pair]
+
+
+def _other(who: Contestant) -> Contestant:
+    return replace(who, key=who.key + OTHER, label=f"{who.label} (other)", group="other")
+
+
+def _urlset(command: str | None = None) -> list[Contestant]:
     def build(*options: str) -> Command:
-        return lambda source, out: common.build(source, out, *options)
+        return lambda source, out: common.build(source, out, *options, command=command)
 
     def version() -> str:
-        return common.tool_version(common.urlset(), "--version")
+        return common.tool_version(command or common.urlset(), "--version")
 
     made = []
     for takes, name in (("csv", "CSV"), ("parquet", "Parquet")):
@@ -153,7 +167,7 @@ def _limits() -> list[Contestant]:
         def command(source: Path, out: Path) -> list[str]:
             if shutil.which(tool) is None:
                 raise BenchError(f"{tool} is not installed ({_DEBIAN} {package})")
-            # enough shares that no process is left waiting, few enough that starting costs nothing
+            # enough shares that no process waits, few enough that starting them is cheap
             count = len(list(source.iterdir()))
             share = max(1, -(-count // (4 * common.cores())))
             files = f"find {shlex.quote(str(out))} -name '*.xml' -print0"
@@ -202,7 +216,7 @@ def _shell(line: str) -> list[str]:
 
 
 def pip_versions(*packages: str) -> Callable[[], str]:
-    """What says the versions of packages among the installed peers."""
+    """The versions of the installed peers."""
 
     def versions() -> str:
         code = "import sys, importlib.metadata as m; print(*[p + ' ' + m.version(p) for p in "

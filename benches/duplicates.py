@@ -1,4 +1,4 @@
-"""What `--duplicates drop` costs: against `keep`, over rows of which 1 % repeat a URL.
+"""The cost of `--duplicates drop` compared with `keep`, with 1 % repeated URLs.
 
 python benches/duplicates.py --rows 10M --repeat 3 --json benches/results/duplicates.json
 """

@@ -1,4 +1,4 @@
-"""Which share of the shards stays as it is after so many edits at random places.
+"""The share of shards that do not change after a number of edits at random places.
 
     python benches/edits.py --rows 10M --json benches/results/edits.json
 
@@ -42,7 +42,7 @@ Change = tuple[str, str, str, str]
 
 @dataclass(frozen=True)
 class Edits:
-    """What happens to which row, counted from 0; an insertion stands before its row."""
+    """The edits by row, counted from 0; an insertion comes before its row."""
 
     what: dict[int, str]
 
@@ -67,7 +67,7 @@ class Edits:
         return cls(what)
 
     def apply(self, source: Path, target: Path) -> set[Change]:
-        """Writes the edited catalog; returns what a change feed must hold, and nothing else."""
+        """Writes the edited catalog; returns the exact content of the expected change feed."""
         changes: set[Change] = set()
         with (
             source.open(newline="", encoding="utf-8") as old,
@@ -98,7 +98,7 @@ class Edits:
         return changes
 
     def held(self, shards: Sequence[dict[str, Any]]) -> int:
-        """How many of the former shards hold an edit; every row of the catalog must be in one."""
+        """The number of previous shards that contain an edit; each row must be in one."""
         ends = list(itertools.accumulate(int(shard["urls"]) for shard in shards))
         return len({bisect.bisect_right(ends, place) for place in self.what})
 
@@ -119,7 +119,7 @@ def share_unchanged(report: dict[str, Any]) -> float:
 
 
 def table(measured: list[dict[str, Any]]) -> str:
-    """A line a count of edits, a column a layout."""
+    """One line per number of edits, one column per layout."""
     heads = [f"{one['layout']} ({one['shards']:,} shards)" for one in measured]
     lines = ["| edits | " + " | ".join(heads) + " |", "|---|" + "--:|" * len(heads)]
     for label in measured[0]["unchanged"]:

@@ -25,7 +25,7 @@ SHARE = 11
 
 @dataclass
 class Case:
-    """What is built, and what it took."""
+    """A build and its cost."""
 
     rows: int
     source: Path
@@ -57,7 +57,7 @@ def cases(rows: int, images: int, alternates: int) -> dict[str, Case]:
 
 
 def look(out: Path, case: Case, images: int, links: int) -> None:
-    """Whether all was written, by counting in the files; sets the bytes of XML."""
+    """Whether all rows were written, by counting in the files; sets the bytes of XML."""
     urls = seen = linked = 0
     for path in check.shards(out):
         data = check.content(path)

@@ -1,4 +1,4 @@
-"""Runs one command and prints what it cost as JSON: {"wall": s, "cpu": s, "peak_rss": bytes, ...}.
+"""Runs one command and prints its cost as JSON: {"wall": s, "cpu": s, "peak_rss": bytes, ...}.
 
     python -I -S benches/measure.py LOG COMMAND...
 

@@ -1,4 +1,4 @@
-"""What the nightly rebuild costs: nothing changed, edits, change feed, --verify-staged, --sort.
+"""The cost of the nightly rebuild: no change, edits, change feed, --verify-staged, --sort.
 
     python benches/nightly.py --rows 10M --repeat 3 --json benches/results/nightly.json
 
@@ -40,7 +40,7 @@ def backwards(changes: set[Change]) -> set[Change]:
 
 
 def check_feed(path: Path, want: set[Change]) -> None:
-    """BenchError unless the feed is just what was edited."""
+    """BenchError unless the feed contains exactly the edits."""
     with path.open(newline="", encoding="utf-8") as file:
         rows = [
             (row["change"], row["loc"], row["lastmod"], row["old_lastmod"])
@@ -91,7 +91,7 @@ class Nightly:
         return {name: common.summary(runs) for name, runs in costs.items()}
 
     def rewritten(self) -> tuple[int, int, int]:
-        """Shards in all, shards that contain an edit, shards that were written anew."""
+        """The numbers of shards, of shards that contain an edit, of rewritten shards."""
         out = common.fresh(self._folder / "out")
         former = told(self._command(self._source, out), self._facts)
         new = told(self._command(self._edited, out), self._facts)

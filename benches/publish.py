@@ -1,4 +1,4 @@
-"""The share of a build that publication takes: journal, fsyncs and renames of 1,000 shards.
+"""The share of the publication in a build: journal, fsyncs and renames of 1,000 shards.
 
     python benches/publish.py --rows 10M --shards 1000 --json benches/results/publish.json
 
@@ -28,7 +28,7 @@ _TIMED = re.compile(r"\b(\w+)(?:\(.*| resumed>.*)<(\d+\.\d+)>$")
 
 
 def share_by_timings(told: dict[str, Any]) -> float | None:
-    """Percent of the whole, from the timings of a build; None where it tells none."""
+    """Percent of the whole, from the timings of a build; None without timings."""
     timings = told.get("timings")
     if not timings:
         return None

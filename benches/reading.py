@@ -32,19 +32,19 @@ import report
 from catalog import at_least_one, row_count
 from common import SCRATCH, BenchError, Cost
 
-SLOW = 4  # the part of the shards that peers get
+SLOW = 4  # peers read 1/SLOW of the shards
 
 
 @dataclasses.dataclass
 class Reader:
-    """Who reads, how it is called, and how many URLs its output shows that it has read."""
+    """A reader, its command line, and the number of URLs that it has read, by its output."""
 
     key: str
     label: str
     urls: int
     command: list[str]
     version: Callable[[], str]
-    #: None where there is nothing to count: the exit status tells
+    #: None if there is nothing to count: the exit status decides
     count: Callable[[], int] | None = None
     costs: list[Cost] = dataclasses.field(default_factory=list)
     failed: str | None = None
@@ -138,14 +138,14 @@ def peer(script: str, *arguments: str | Path) -> list[str]:
 
 
 def parquet_rows(path: Path) -> int:
-    """How many rows a Parquet file holds."""
+    """The number of rows of a Parquet file."""
     import pyarrow.parquet as pq
 
     return int(pq.read_metadata(path).num_rows)
 
 
 def rounds(readers: list[Reader], inputs: list[Path], repeat: int) -> None:
-    """Everybody in turn: one round that is checked, then `repeat` rounds that are timed."""
+    """Runs all in turn: one round that is checked, then `repeat` rounds that are timed."""
     for number in range(repeat + 1):
         for reader in readers:
             if reader.failed:
@@ -176,7 +176,7 @@ def write_index(path: Path, shards: list[Path], base: str) -> None:
 
 @contextmanager
 def serving(folder: Path) -> Iterator[str]:
-    """Serves a folder over the loopback; gives the address of its root."""
+    """Serves a folder over the loopback; yields the address of its root."""
 
     class Quiet(SimpleHTTPRequestHandler):
         def log_message(self, *_: object) -> None:

@@ -1,4 +1,4 @@
-"""The tables and the chart, made from the JSON files of the benches and from nothing else.
+"""The tables and the chart, generated from the JSON files of the benches only.
 
     python benches/report.py benches/results/*.json --into docs/benchmarks.md \\
         --svg benches/results/throughput.svg --targets README.md
@@ -14,6 +14,7 @@ import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import chart
@@ -21,7 +22,7 @@ import chart
 Told = dict[str, Any]
 BEGIN, END = "<!-- benches: begin -->", "<!-- benches: end -->"
 MIB = 1 << 20
-#: benches whose section is what they say
+#: benches whose section is their own summary
 SAYING = (
     ("duplicates", "Duplicates"),
     ("publish", "Publication"),
@@ -33,7 +34,7 @@ SAYING = (
 
 
 def throughput_table(run: Told) -> str:
-    """Every contestant of a run, the fastest first; at the end who failed, with the reason."""
+    """All contestants of a run, the fastest first; failed ones at the end, with the reason."""
     lines = [
         "| what | rows | wall s, median | rows/s | CPU s | peak MiB "
         "| time, urlset = 1 | time, igzip = 1 |",
@@ -61,14 +62,41 @@ def throughput_table(run: Told) -> str:
     return "\n".join(lines)
 
 
+def paired_table(run: Told, suffix: str) -> str:
+    """What urlset takes beside another urlset, whose keys end in the suffix; 1.03 is 3 % more."""
+    lines = [
+        "| what | CPU s, least | of the other | ratio | ratio of CPU, median | of time, median "
+        "| peak MiB | of the other |",
+        "|---|--:|--:|--:|--:|--:|--:|--:|",
+    ]
+    results = {result["key"]: result for result in run["results"]}
+    for key, own in results.items():
+        other = results.get(key + suffix)
+        if other is None:
+            continue
+        failed = own["failed"] or other["failed"]
+        if failed:
+            lines.append(f"| {own['label']} | not measured: {failed} | | | | | | |")
+            continue
+        least, least_other = (min(one["cpu"] for one in who["runs"]) for who in (own, other))
+        rounds = list(zip(own["runs"], other["runs"], strict=True))
+        cpu, wall = (median(one[of] / two[of] for one, two in rounds) for of in ("cpu", "wall"))
+        cells = [
+            own["label"], f"{least:.3f}", f"{least_other:.3f}", f"{least / least_other:.3f}",
+            f"{cpu:.3f}", f"{wall:.3f}", *(f"{who['peak_rss'] / MIB:.0f}" for who in (own, other)),
+        ]  # fmt: skip
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
 def ranked(run: Told) -> list[Told]:
-    """What was measured, the fastest first."""
+    """The measured contestants, the fastest first."""
     measured = [result for result in run["results"] if not result["failed"]]
     return sorted(measured, key=lambda result: -result["rows_per_second"])
 
 
 def rate(run: Told, key: str) -> float | None:
-    """Rows a second of a contestant; None where it was not measured."""
+    """Rows per second of a contestant; None if it was not measured."""
     for result in run["results"]:
         if result["key"] == key and not result["failed"]:
             return float(result["rows_per_second"])
@@ -76,7 +104,7 @@ def rate(run: Told, key: str) -> float | None:
 
 
 def targets_table(told: list[Told]) -> str:
-    """Each target with what was measured, met or not; once for each number of rows of `run`."""
+    """Each target with its measurement and verdict; once for each number of rows of `run`."""
     lines = ["| target | measured | target | moonshot | | by |", "|---|--:|--:|--:|---|---|"]
     runs = _runs(told)
     for target in _targets():
@@ -115,7 +143,7 @@ def _runs(told: list[Told]) -> list[Told]:
 
 
 def commands(told: list[Told]) -> str:
-    """What repeats each bench, by the name that the table of targets gives it."""
+    """The command that repeats each bench, by its name in the table of targets."""
     return "\n".join(f"- {one['bench']}: `{one['command']}`" for one in told)
 
 
@@ -127,7 +155,7 @@ def _verdict(met: bool, moonshot: bool) -> str:
 
 #: the bench that measures something, and how to find it in its JSON
 Measure = tuple[str, Callable[[dict[str, Told]], float | None]]
-#: a moonshot of 0 is none
+#: a moonshot of 0 means none
 Target = tuple[str, Measure, float, float, str, bool]
 
 
@@ -190,7 +218,7 @@ def _targets() -> list[Target]:
 
 
 def _times(faster: str, slower: str) -> Measure:
-    """How many times the time of `faster` the contestant `slower` takes for the same rows."""
+    """The ratio of the times of `slower` and `faster` for the same rows."""
 
     def measured(by_bench: dict[str, Told]) -> float | None:
         run = by_bench.get("run", {"results": []})
@@ -201,7 +229,7 @@ def _times(faster: str, slower: str) -> Measure:
 
 
 def _rate_of(faster: str, slower: str) -> Measure:
-    """How many times the URLs a second of `slower` the reader `faster` reads."""
+    """The ratio of the URLs per second of `faster` and `slower`."""
 
     def measured(by_bench: dict[str, Told]) -> float | None:
         results = by_bench.get("reading", {"results": []})["results"]
@@ -213,7 +241,7 @@ def _rate_of(faster: str, slower: str) -> Measure:
 
 
 def _peak(source: str) -> Measure:
-    """The most that a format takes at any of the sizes that `memory` measured."""
+    """The maximum of a format over the sizes that `memory` measured."""
 
     def measured(by_bench: dict[str, Told]) -> float | None:
         results = by_bench.get("memory", {"results": []})["results"]
@@ -250,7 +278,7 @@ def reading_table(reading: Told) -> str:
 
 
 def memory_table(memory: Told) -> str:
-    """Peak memory and time by rows, one line an input format."""
+    """Peak memory and time by rows, one line per input format."""
     sizes = sorted({one["rows"] for one in memory["results"]})
     lines = [
         "| peak MiB (wall s) at rows | " + " | ".join(_rows(size) for size in sizes) + " |",
@@ -321,7 +349,7 @@ def _ratio(reference: float | None, own: float) -> str:
 
 
 def insert(page: str, tables: str) -> str:
-    """The page with the tables between its two comments; ValueError where it lacks them."""
+    """The page with the tables between its two comments; ValueError without these comments."""
     if page.count(BEGIN) != 1 or page.count(END) != 1:
         raise ValueError(f"the page needs one {BEGIN} and one {END}")
     before, rest = page.split(BEGIN)

@@ -2,10 +2,15 @@
 
     python benches/run.py --install --rows 2M --repeat 5 --json benches/results/run.json
     python benches/run.py --rows 2M --only urlset-csv-gz,igzip
+    python benches/run.py --rows 2M --repeat 15 --only urlset-csv-gz,urlset-parquet-gz \\
+        --against OLD/bin/urlset
 
 Every contestant runs once in each round, so that a busy minute of the machine hits all alike; the
 table has medians. A first round is not timed; its output is read back and compared with the
 catalog: who did less is out. Inputs are in the page cache, earlier writes are flushed.
+
+With --against, urlset runs in turn with another urlset, in changing order, and the table has the
+ratios: of the least CPU time, which a busy machine disturbs least, and the medians over the rounds.
 """
 
 from __future__ import annotations
@@ -29,7 +34,7 @@ from contestants import Contestant
 
 @dataclasses.dataclass
 class Entry:
-    """A contestant with its input and what was measured of it."""
+    """A contestant with its input and its measurements."""
 
     who: Contestant
     rows: int
@@ -60,7 +65,7 @@ class Entry:
 
 
 def finished_shards(rows: int, seed: int) -> tuple[Path, str]:
-    """The plain shards that the limits work on, and who wrote them: urlset where there is one."""
+    """The plain shards that the limits work on, and their writer: urlset if there is one."""
     folder = common.fresh(SCRATCH / "shards")
     source = common.catalog(rows, "csv", seed)
     scratch = common.fresh(SCRATCH / "shards-made")
@@ -112,13 +117,14 @@ def run_once(entry: Entry, out: Path) -> Cost:
 
 
 def rounds(entries: list[Entry], repeat: int) -> None:
-    """Everybody in turn: one round that is checked, then `repeat` rounds that are timed.
+    """Runs all in turn: one round that is checked, then `repeat` rounds that are timed.
 
     The first round also loads programs and libraries and makes the machine hand out its memory,
     which later runs get for nothing. A contestant that fails once is out.
     """
     for number in range(repeat + 1):
-        for entry in entries:
+        # who runs second finds other caches
+        for entry in entries if number % 2 else entries[::-1]:
             if entry.failed:
                 continue
             out = SCRATCH / entry.who.key
@@ -138,7 +144,7 @@ def rounds(entries: list[Entry], repeat: int) -> None:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """The command line; 1 where nothing could be measured."""
+    """The command line; 1 if nothing could be measured."""
     options = _options().parse_args(arguments)
     chosen = contestants.all_contestants()
     if options.only:
@@ -148,6 +154,10 @@ def main(arguments: list[str] | None = None) -> int:
             known = ", ".join(who.key for who in chosen)
             raise BenchError(f"--only: no {', '.join(sorted(unknown))}; there are {known}")
         chosen = [who for who in chosen if who.key in wanted]
+    if options.against:
+        chosen = contestants.against(chosen, options.against)
+        if not chosen:
+            raise BenchError("--against: --only names nothing of urlset")
     if options.install:
         contestants.install()
     shards, maker = None, None
@@ -163,9 +173,12 @@ def main(arguments: list[str] | None = None) -> int:
         "results": [entry.told() for entry in entries],
     }
     whole = common.write_json(options.json, "run", arguments, told)
-    print(report.throughput_table(whole))
-    print()
-    print(report.targets_table([whole]))
+    if options.against:
+        print(report.paired_table(whole, contestants.OTHER))
+    else:
+        print(report.throughput_table(whole))
+        print()
+        print(report.targets_table([whole]))
     if shards:
         shutil.rmtree(shards)
     return 0 if any(entry.costs for entry in entries) else 1
@@ -177,6 +190,7 @@ def _options() -> argparse.ArgumentParser:
     parser.add_argument("--repeat", type=at_least_one, default=3, help="timed rounds (default 3)")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", metavar="KEY,KEY", help="these contestants alone")
+    parser.add_argument("--against", metavar="URLSET", help="the command of another urlset")
     parser.add_argument("--install", action="store_true", help="install the peers first")
     parser.add_argument("--json", type=Path, metavar="OUT")
     return parser

@@ -1,4 +1,4 @@
-"""Polars formats, ISA-L compresses: the fastest that can be glued together by hand.
+"""Polars formats, ISA-L compresses: the fastest combination of common libraries.
 
     python benches/peers/polars_igzip.py CATALOG.csv OUT [--plain]
 

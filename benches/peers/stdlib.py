@@ -1,4 +1,4 @@
-"""The script that everybody writes first: Python's csv, escape and gzip, nothing to install.
+"""The simplest script: Python's csv, escape and gzip, nothing to install.
 
 python benches/peers/stdlib.py CATALOG.csv OUT [--plain]
 """

@@ -1,4 +1,4 @@
-"""ultimate-sitemap-parser reads a site's sitemaps; it knows http(s) alone.
+"""ultimate-sitemap-parser reads a site's sitemaps; it supports only http(s).
 
     python benches/peers/ultimate_sitemap_parser.py http://127.0.0.1:PORT/ OUT
 

@@ -23,7 +23,7 @@ def main(source: str, out: str) -> None:
         header = next(reader)
         loc, lastmod, priority = map(header.index, ("url", "updated_at", "priority"))
         for row in reader:
-            # it takes the path and puts the site before it
+            # it accepts the path and adds the site before it
             path = row[loc][len(SITE) :]
             sitemap.add_url(path, lastmod=row[lastmod], priority=row[priority])
 

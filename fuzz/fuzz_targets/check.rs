@@ -1,4 +1,4 @@
-//! The short ways of the renderer's checks give what the whole of their rules gives.
+//! The fast paths of the renderer's checks agree with the complete rules.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -7,7 +7,7 @@ use urlset_core::sitemap::characters;
 use urlset_core::sitemap::date::{Lastmod, canonical};
 use urlset_core::sitemap::escape::escape_into;
 
-/// Byte for byte, at every alignment that the slice happens to have.
+/// Compares with a loop over bytes, at any alignment of the slice.
 fn sets(text: &[u8]) {
     for set in [characters::CLEAN, characters::CONTROL] {
         assert_eq!(set.first_in(text), text.iter().position(|&byte| set.contains(byte)));
@@ -40,7 +40,7 @@ fn loc(choice: u8, raw: &[u8]) {
 fn lastmod(text: &[u8]) {
     let (mut short, mut whole) = ([0; 20], [0; 20]);
     if let Some((length, order)) = canonical(text, true, &mut short) {
-        let parsed = Lastmod::parse(text, None).expect("the short way takes nothing senseless");
+        let parsed = Lastmod::parse(text, None).expect("the fast path accepts only valid dates");
         assert_eq!((length, order), parsed.text(&mut whole));
         assert_eq!(short[..length], whole[..length]);
     }

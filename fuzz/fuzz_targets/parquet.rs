@@ -1,4 +1,4 @@
-//! Any bytes as a Parquet file: rows or an error (also where the library panics), no endless loop,
+//! Any bytes as a Parquet file: rows or an error (also if the library panics), no endless loop,
 //! and the same rows on several threads as on one.
 #![no_main]
 
@@ -15,7 +15,7 @@ fuzz_target!(|data: &[u8]| {
     assert_eq!(one, several);
 });
 
-/// How many rows there are; `None` where they end with an error.
+/// The number of rows; `None` if they end with an error.
 fn rows(path: &str, threads: usize) -> Option<u64> {
     let filters = vec![Filter { column: "n".into(), value: "7".into(), negate: false }];
     let mut source = Parquet::new(path, ParquetOptions { rows: 100, threads, filters });
@@ -29,7 +29,7 @@ fn rows(path: &str, threads: usize) -> Option<u64> {
             ArrowBatch::Filtered(rows) => rows,
         });
         if rows > 1 << 20 {
-            return Some(1 << 20); // a few bytes may say a billion nulls
+            return Some(1 << 20); // a few bytes may encode a billion nulls
         }
     }
     Some(rows)

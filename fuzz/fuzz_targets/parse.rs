@@ -1,4 +1,4 @@
-//! Any bytes: no panic, no endless loop, and the short cut gives what the XML parser gives.
+//! Any bytes: no panic, no endless loop, and the fast path agrees with the XML parser.
 #![no_main]
 
 use std::ops::ControlFlow;
@@ -29,7 +29,7 @@ impl Visitor for Seen<'_> {
     }
 }
 
-/// What was found: code, offset, line.
+/// A finding: code, offset, line.
 type Told = (&'static str, u64, u64);
 
 fn run(data: &[u8], short_cut: bool) -> (Vec<Vec<u8>>, Vec<Told>) {
@@ -48,8 +48,8 @@ fn run(data: &[u8], short_cut: bool) -> (Vec<Vec<u8>>, Vec<Told>) {
     (seen.locs, found.iter().map(|f| (f.code.name, f.at.offset, f.at.line)).collect())
 }
 
-/// How many bytes come out before damaged gzip data fails depends on the sizes of the reads: what
-/// the one has seen is then the beginning of what the other has.
+/// The number of bytes before an error of damaged gzip data depends on the sizes of the reads: the
+/// findings of one path are then the beginning of those of the other.
 fn agree<T: PartialEq>(one: &[T], other: &[T], damaged: bool) -> bool {
     if damaged { one.starts_with(other) || other.starts_with(one) } else { one == other }
 }
@@ -57,7 +57,7 @@ fn agree<T: PartialEq>(one: &[T], other: &[T], damaged: bool) -> bool {
 fuzz_target!(|data: &[u8]| {
     let [(locs, found), (other_locs, other_found)] = [true, false].map(|short| run(data, short));
     let of_xml = |found: &[Told]| -> Vec<Told> {
-        found.iter().filter(|told| !told.0.starts_with("gzip.")).copied().collect()
+        found.iter().filter(|finding| !finding.0.starts_with("gzip.")).copied().collect()
     };
     let (xml, other_xml) = (of_xml(&found), of_xml(&other_found));
     let damaged = xml.len() < found.len();

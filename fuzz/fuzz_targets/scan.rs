@@ -1,5 +1,5 @@
-//! Any text as CSV: rows and cells are those of csv-core as far as they can be trusted, whichever
-//! columns are asked for; no panic.
+//! Any text as CSV: up to the first fault, rows and cells are those of csv-core, for any
+//! selected columns; no panic.
 #![no_main]
 
 use csv_core::{ReadRecordResult, ReaderBuilder};
@@ -8,7 +8,7 @@ use urlset_core::build::read::scan::{CsvFormat, NO_SLOT, Scanner, Span, undouble
 use urlset_core::simd::csv_masks;
 
 const DELIMITERS: &[u8] = b",;\t|a";
-/// Columns that have a slot, the slots in no order, as a mapping may ask for them.
+/// Columns that have a slot, the slots in any order, as a mapping may select them.
 const SLOTS: [&[u32]; 4] = [&[0, 1, 2, 3], &[NO_SLOT, 1, NO_SLOT, 0], &[2, 0, 1], &[]];
 
 type Cells = Vec<Vec<u8>>;

@@ -1,8 +1,8 @@
-//! An Arrow C stream whose producer lies about everything but the memory that it owns: rows or an
+//! An Arrow C stream of a producer with wrong values for everything but its memory: rows or an
 //! error, and every cell of the rows can be read.
 //!
-//! Each buffer has `SIZE` bytes, whatever the array says of itself. That an array is not longer than
-//! its memory is what no consumer can check, so lengths are those that fit, or senseless ones.
+//! Each buffer has `SIZE` bytes, independent of the lengths in the array. No consumer can check that an
+//! array is not longer than its memory, so lengths either fit or are clearly invalid.
 #![no_main]
 
 #[path = "../shared/drain.rs"]
@@ -39,7 +39,7 @@ struct Raw {
     private_data: *mut c_void,
 }
 
-/// What an array and those below it own.
+/// The memory of an array and its children.
 #[derive(Default)]
 struct Memory {
     buffers: Vec<Box<[u64]>>,
@@ -49,7 +49,7 @@ struct Memory {
 }
 
 unsafe extern "C" fn release_array(array: *mut Raw) {
-    // SAFETY: the array was made by `Producer::next`, which gave it its memory.
+    // SAFETY: `Producer::next` created the array and its memory.
     unsafe {
         drop(Box::from_raw((*array).private_data.cast::<Memory>()));
         (*array).release = None;
@@ -112,7 +112,7 @@ impl Producer {
         }
     }
 
-    /// A number that is as it should be, or senseless.
+    /// A valid or an invalid number.
     fn number(&mut self, right: i64) -> i64 {
         match self.byte() {
             255 => -1,
@@ -184,8 +184,8 @@ impl Producer {
                 let buffer = self.buffer(memory, 8, false);
                 buffers.push(buffer);
                 let right = if buffer.is_null() { 0 } else { SIZE as i64 };
-                let told = self.number(right);
-                *size = if told > right { right } else { told } as u64;
+                let claimed = self.number(right);
+                *size = if claimed > right { right } else { claimed } as u64;
             }
             buffers.push(sizes.as_ptr().cast());
             memory.buffers.push(sizes);
@@ -240,7 +240,7 @@ impl Producer {
         let fields = DataType::Struct(self.schema.fields().clone());
         let rows = i64::from(self.byte()).min(ROWS);
         let top = self.array(&mut memory, &fields, rows);
-        // SAFETY: `array` has just put it there; the copy is the one that is used.
+        // SAFETY: `array` has just written it; only the copy is used.
         let raw = unsafe { std::ptr::read(top) };
         let private_data = Box::into_raw(memory).cast();
         Raw { release: Some(release_array), private_data, ..raw }
@@ -251,11 +251,11 @@ unsafe extern "C" fn get_schema(
     stream: *mut FFI_ArrowArrayStream,
     out: *mut FFI_ArrowSchema,
 ) -> c_int {
-    // SAFETY: the stream has a producer of ours.
+    // SAFETY: the producer of the stream is in this file.
     let producer = unsafe { &mut *(*stream).private_data().cast::<Producer>() };
     match FFI_ArrowSchema::try_from(&producer.schema) {
         Ok(schema) => {
-            // SAFETY: `out` is there to be written to.
+            // SAFETY: the caller passes `out` to be written to.
             unsafe { out.write(schema) };
             0
         }
@@ -270,7 +270,7 @@ unsafe extern "C" fn get_next(
     // SAFETY: as above.
     let producer = unsafe { &mut *(*stream).private_data().cast::<Producer>() };
     if producer.left == 0 {
-        return c_int::from(producer.byte() & 1); // an error that says nothing, or the end
+        return c_int::from(producer.byte() & 1); // an error without a message, or the end
     }
     producer.left -= 1;
     // SAFETY: as above; both are the same struct.

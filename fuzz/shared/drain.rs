@@ -1,4 +1,4 @@
-//! Reads every cell that a source gives.
+//! Reads every cell of a source.
 
 use std::hint::black_box;
 
@@ -8,7 +8,7 @@ use urlset_core::flow::row::Row;
 use urlset_core::flow::source::Source;
 use urlset_core::flow::value::Value;
 
-/// Rows after which it is enough: a few bytes may say a billion nulls.
+/// Limit of the rows that are read: a few bytes may encode a billion nulls.
 const ENOUGH: usize = 1 << 16;
 
 pub fn drain(mut source: impl Source<Batch = ArrowBatch>) {

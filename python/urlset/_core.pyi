@@ -1,8 +1,8 @@
-"""The Rust core."""
+"""The Rust core; rust/python documents the attributes of its classes."""
 
 from collections.abc import Callable, Sequence
 from os import PathLike
-from typing import Any, Literal, Protocol, final
+from typing import Any, Final, Literal, Protocol, final
 
 from _typeshed import SupportsWrite
 
@@ -60,14 +60,10 @@ class Progress:
     """How far a build has come."""
 
     def __new__(cls) -> Progress: ...
-    @property
-    def rows(self) -> int: ...
-    @property
-    def urls(self) -> int: ...
-    @property
-    def shards(self) -> int: ...
-    @property
-    def bytes(self) -> int: ...
+    rows: Final[int]
+    urls: Final[int]
+    shards: Final[int]
+    bytes: Final[int]
 
 @final
 class Seen:
@@ -109,29 +105,20 @@ class ExtensionOption:
     three kinds name columns; a text sitemap cannot have them.
     """
 
-    @property
-    def name(self) -> str: ...
-    @property
-    def kind(self) -> Literal["columns", "pairs", "column", "text", "flag", "age"]: ...
-    @property
-    def metavar(self) -> str | None: ...
-    @property
-    def help(self) -> str: ...
+    name: Final[str]
+    kind: Final[Literal["columns", "pairs", "column", "text", "flag", "age"]]
+    metavar: Final[str | None]
+    help: Final[str]
 
 @final
 class Extension:
     """An extension of the sitemap format, as its descriptor in the core describes it."""
 
-    @property
-    def name(self) -> str: ...
-    @property
-    def prefix(self) -> str: ...
-    @property
-    def options(self) -> list[ExtensionOption]: ...
-    @property
-    def warnings(self) -> list[tuple[str, str]]: ...
-    @property
-    def column_words(self) -> list[str]: ...
+    name: Final[str]
+    prefix: Final[str]
+    options: Final[list[ExtensionOption]]
+    warnings: Final[list[tuple[str, str]]]
+    column_words: Final[list[str]]
 
 def extensions() -> list[Extension]: ...
 
@@ -158,56 +145,29 @@ class _Rules(Protocol):
     @property
     def added(self) -> Sequence[str]: ...
     @property
-    def kept_duplicates(self) -> bool: ...
-
-class _Checks(Protocol):
-    """The options of a check."""
-
-    @property
-    def threads(self) -> int | None: ...
-    @property
-    def memory(self) -> int: ...
-    @property
-    def duplicates(self) -> bool: ...
-    @property
-    def reciprocity(self) -> bool: ...
-    @property
-    def most(self) -> int: ...
+    def keeps_duplicates(self) -> bool: ...
 
 @final
 class FileReport:
-    """What was found in one file.
+    """What was found in one file."""
 
-    Attributes:
-        kind: ``urlset index text feed unknown``.
-        urls: entries, invalid ones included.
-        bytes: size before compression.
-        size: size on disk.
-        gzip: whether the file is compressed.
-        children: the entries of an index.
-        findings: the listed findings.
-        counts: the number of all findings by code.
-    """
-
-    @property
-    def kind(self) -> str: ...
-    @property
-    def urls(self) -> int: ...
-    @property
-    def bytes(self) -> int: ...
-    @property
-    def size(self) -> int: ...
-    @property
-    def gzip(self) -> bool: ...
-    @property
-    def children(self) -> list[Child]: ...
-    @property
-    def findings(self) -> list[Finding]: ...
-    @property
-    def counts(self) -> dict[str, int]: ...
+    kind: Final[str]
+    urls: Final[int]
+    bytes: Final[int]
+    size: Final[int]
+    gzip: Final[bool]
+    children: Final[list[Child]]
+    findings: Final[list[Finding]]
+    counts: Final[dict[str, int]]
 
 def verify_files(
-    targets: Sequence[_Target], rules: Sequence[_Rules], checks: _Checks
+    targets: Sequence[_Target],
+    rules: Sequence[_Rules],
+    threads: int | None,
+    memory: int,
+    duplicates: bool,
+    reciprocity: bool,
+    most: int,
 ) -> list[FileReport]: ...
 def finding_codes() -> list[tuple[str, str, str]]: ...
 
@@ -215,56 +175,32 @@ def finding_codes() -> list[tuple[str, str, str]]: ...
 class Child:
     """An entry of an index."""
 
-    @property
-    def loc(self) -> str: ...
-    @property
-    def lastmod(self) -> str | None: ...
-    @property
-    def line(self) -> int: ...
-    @property
-    def offset(self) -> int: ...
+    loc: Final[str]
+    lastmod: Final[str | None]
+    line: Final[int]
+    offset: Final[int]
 
 @final
 class Finding:
     """One finding; the attributes are those of ``urlset.inspect.verify.Problem``."""
 
-    @property
-    def code(self) -> str: ...
-    @property
-    def severity(self) -> str: ...
-    @property
-    def line(self) -> int: ...
-    @property
-    def offset(self) -> int: ...
-    @property
-    def url(self) -> str | None: ...
-    @property
-    def message(self) -> str: ...
-    @property
-    def help(self) -> str: ...
+    code: Final[str]
+    severity: Final[str]
+    line: Final[int]
+    offset: Final[int]
+    url: Final[str | None]
+    message: Final[str]
+    help: Final[str]
 
 @final
 class Listing:
-    """The kind of a file and, for an index, its entries.
+    """The kind of a file and, for an index, its entries."""
 
-    Attributes:
-        kind: ``urlset index text feed unknown``, or ``other``: XML, but not a sitemap.
-        entries: the number of entries that were read, invalid ones included.
-        children: the entries of an index, at most 50,000; empty for any other file.
-        findings: the first finding of each code, in the order of the file.
-        first_break: the first finding that makes the file unreliable.
-    """
-
-    @property
-    def kind(self) -> str: ...
-    @property
-    def entries(self) -> int: ...
-    @property
-    def children(self) -> list[Child]: ...
-    @property
-    def findings(self) -> list[Finding]: ...
-    @property
-    def first_break(self) -> Finding | None: ...
+    kind: Final[str]
+    entries: Final[int]
+    children: Final[list[Child]]
+    findings: Final[list[Finding]]
+    first_break: Final[Finding | None]
 
 def peek(path: PathLike[str]) -> Listing: ...
 def read_index(path: PathLike[str]) -> Listing: ...
@@ -272,36 +208,17 @@ def read_index(path: PathLike[str]) -> Listing: ...
 # URLs
 @final
 class Url:
-    """The parts of an absolute http or https URL.
+    """The parts of an absolute http or https URL."""
 
-    Attributes:
-        scheme: ``http`` or ``https``.
-        userinfo: the part before ``@``.
-        host: in lower case; an IPv6 address with its brackets.
-        port: None for the default port of the scheme.
-        path, query, fragment: as written, without their ``?`` and ``#``.
-        authority: host, and port if it is not the default: ``www.shop.example:8080``.
-        origin: scheme and authority: ``https://www.shop.example``.
-    """
-
-    @property
-    def scheme(self) -> str: ...
-    @property
-    def userinfo(self) -> str | None: ...
-    @property
-    def host(self) -> str: ...
-    @property
-    def port(self) -> int | None: ...
-    @property
-    def path(self) -> str: ...
-    @property
-    def query(self) -> str | None: ...
-    @property
-    def fragment(self) -> str | None: ...
-    @property
-    def authority(self) -> str: ...
-    @property
-    def origin(self) -> str: ...
+    scheme: Final[str]
+    userinfo: Final[str | None]
+    host: Final[str]
+    port: Final[int | None]
+    path: Final[str]
+    query: Final[str | None]
+    fragment: Final[str | None]
+    authority: Final[str]
+    origin: Final[str]
 
 def split_url(text: str) -> Url | None: ...
 def url_fault(text: str) -> str | None: ...

@@ -50,19 +50,7 @@ class ConfigError(Error):
     """
 
     exit_status = 2
-
-    def __init__(
-        self,
-        message: str,
-        *,
-        code: str,
-        input: str | None = None,
-        row: int | None = None,
-        column: str | None = None,
-        columns: tuple[str, ...] | None = None,
-    ) -> None:
-        super().__init__(message, code=code, input=input, row=row, column=column)
-        self.columns = columns
+    columns: tuple[str, ...] | None = None
 
 
 class InputError(Error):
@@ -82,7 +70,7 @@ class RejectLimitError(DataError):
 
 
 class PublishError(Error):
-    """The output cannot be written, or another build holds the lock of the folder."""
+    """The output cannot be written, or another build has locked the folder."""
 
     exit_status = 3
 

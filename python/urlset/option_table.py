@@ -1,7 +1,7 @@
-"""How an option is described: once, for the command line, ``urlset.toml``, Python and the core.
+"""Option tables: one description for the command line, ``urlset.toml``, Python and the core.
 
 An option table is a dataclass. A field is an option; :func:`option` adds what a type and a default
-cannot express. From the tables come
+cannot express. From the tables follow
 
 - the options of each command (:mod:`urlset.cli.params`),
 - the keys of ``urlset.toml`` and the keywords of the public functions (:func:`replaced`),
@@ -29,14 +29,14 @@ class Option:
         default: the value without the option.
         section: the heading in ``--help``.
         help: what ``--help`` shows.
-        metavar: what stands for the value in ``--help``.
+        metavar: the placeholder of the value in ``--help``.
         choices: the only values.
         limits: the smallest and the largest whole number.
         per_set: a ``[[set]]`` of ``urlset.toml`` may have its own value.
         core: of a build: the core reads it, under the same name.
         pairs: each value is ``KEY=VALUE`` or ``VALUE``; Python callers may pass a mapping.
-        keyword: the type for Python callers, where it is wider than ``type``.
-        flag: the spelling on the command line, where it is not ``--name``.
+        keyword: the type for Python callers, if it is wider than ``type``.
+        flag: the spelling on the command line, if it is not ``--name``.
         kind: how the command line reads the value: ``size``, ``path``, ``file``, ``folder`` or
             ``engine``; without it the type decides.
         show_default: whether, or how, ``--help`` shows the default.
@@ -47,16 +47,16 @@ class Option:
     default: Any
     section: str
     help: str
-    metavar: str | None
-    choices: Sequence[str] | None
-    limits: tuple[int, int | None] | None
-    per_set: bool
-    core: bool
-    pairs: bool
-    keyword: str | None
-    flag: str | None
-    kind: str | None
-    show_default: bool | str
+    metavar: str | None = None
+    choices: Sequence[str] | None = None
+    limits: tuple[int, int | None] | None = None
+    per_set: bool = False
+    core: bool = True
+    pairs: bool = False
+    keyword: str | None = None
+    flag: str | None = None
+    kind: str | None = None
+    show_default: bool | str = False
 
     @property
     def key(self) -> str:
@@ -69,25 +69,9 @@ class Option:
         return self.type.startswith("tuple")
 
 
-def option(
-    default: Any,
-    section: str,
-    help: str,
-    *,
-    metavar: str | None = None,
-    choices: Sequence[str] | None = None,
-    limits: tuple[int, int | None] | None = None,
-    per_set: bool = False,
-    core: bool = True,
-    pairs: bool = False,
-    keyword: str | None = None,
-    flag: str | None = None,
-    kind: str | None = None,
-    show_default: bool | str = False,
-) -> Any:
+def option(default: Any, section: str, help: str, **about: Any) -> Any:
     """A field of an option table; the arguments are the attributes of :class:`Option`."""
-    about = {key: value for key, value in locals().items() if key != "default"}
-    return field(default=default, metadata=about)
+    return field(default=default, metadata={"section": section, "help": help, **about})
 
 
 _TABLES: dict[type[Any], tuple[Option, ...]] = {}

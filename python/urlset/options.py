@@ -417,7 +417,7 @@ class Options:
         return any(getattr(self, name) != "keep" for name in ages)
 
     def core_json(self) -> dict[str, Any]:
-        """The configuration of the core: its options by their names, and what follows from them."""
+        """The configuration of the core: its options by their names, and derived values."""
         values: dict[str, Any] = {}
         for one in options_of(type(self)):
             if one.core:

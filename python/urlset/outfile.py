@@ -1,4 +1,4 @@
-"""Files that the user names for a report, a feed or rows: complete or absent, checked early."""
+"""Output files for a report, a feed or rows: checked early, written completely or not at all."""
 
 from __future__ import annotations
 
@@ -95,11 +95,14 @@ def _is_read_only(target: Path) -> bool:
 
 
 @contextmanager
-def replacing(target: Path) -> Iterator[BinaryIO]:
+def replacing(target: Path, *, keep_owner: bool = False) -> Iterator[BinaryIO]:
     """A new file that replaces ``target`` if the block succeeds; otherwise nothing changes.
 
     It is written beside ``target`` and fsynced. For a link, the file behind it is replaced. A
     device or a pipe is written in place, and so is the file of a redirected standard stream.
+
+    Args:
+        keep_owner: the new file gets the owner, if that is allowed, and the mode of the old one.
 
     Raises:
         OSError: it cannot be written.
@@ -117,7 +120,13 @@ def replacing(target: Path) -> Iterator[BinaryIO]:
     staged = target.with_name(f".urlset-{random_id()}")
     try:
         # the kernel applies the umask; reading the umask would change it for all threads
-        with os.fdopen(os.open(staged, _NEW, 0o666), "wb") as file:
+        before = target.stat() if keep_owner and target.exists() else None
+        mode = 0o666 if before is None else 0o600
+        with os.fdopen(os.open(staged, _NEW, mode), "wb") as file:
+            if before is not None:
+                with suppress(PermissionError):  # only root may change the owner
+                    os.fchown(file.fileno(), before.st_uid, before.st_gid)
+                os.fchmod(file.fileno(), stat.S_IMODE(before.st_mode))
             yield file
             file.flush()
             os.fsync(file.fileno())

@@ -1,4 +1,4 @@
-"""A pool of threads. A module of its own: concurrent.futures takes 5 ms at start-up."""
+"""A pool of threads, in a separate module: concurrent.futures takes 5 ms at start-up."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ class IndexFile:
 
 @dataclass(frozen=True)
 class Warning:
-    """A warning: a stable code, how often it happened, and what to do."""
+    """A warning: a stable code, the number of occurrences, and what to do."""
 
     code: str
     count: int
@@ -95,7 +95,7 @@ class Report:
         return asdict(self)
 
 
-#: the texts of warnings, by code: what happened and what to do
+#: the texts of warnings by code, each after a count: what happened and what to do
 NOTES = {
     "publish.recovered": "build that was killed during its publication was completed first",
     "changes.delivered": "delivered of the change feeds that previous builds could not deliver;"
@@ -110,16 +110,15 @@ NOTES = {
     " (the credentials need the permission to delete)",
     "manifest.config": "set built from scratch: its options differ from those of the live build",
     "manifest.edited": "of the live sitemaps written again: changed or removed by hand",
-    "loc.over_1024": "over 1,024 characters, which Yandex refuses; shorten such a URL if Yandex"
-    " counts",
+    "loc.over_1024": "over 1,024 characters, which Yandex refuses; shorten such URLs for Yandex",
     "loc.outside_folder": "outside the folder of the sitemaps: valid only if robots.txt or"
     " Search Console lists the index; otherwise serve the files from a higher folder"
     " (--sitemap-url)",
-    "loc.fragment": "with a fragment (#...): crawlers ignore it; leave it out",
+    "loc.fragment": "with a fragment (#...): crawlers ignore it; remove it",
     "loc.entity": "with a character reference of XML or HTML such as &amp;: the source is escaped"
-    " twice, and crawlers would ask for &amp;; unescape it there (urlset escapes URLs itself)",
-    "loc.backslash": "with a backslash: written as a slash, as browsers and crawlers read"
-    " take it for; correct the source",
+    " twice, and crawlers would request &amp;; unescape it there (urlset escapes URLs itself)",
+    "loc.backslash": "with a backslash: written as a slash, as browsers and crawlers read it;"
+    " correct the source",
     "loc.placeholder": "with a placeholder that was not replaced, such as {{slug}}: the page does"
     " not exist; correct the source, or omit such rows (--where)",
     "loc.site_path": "beginning with /: joined to the host of --site, without its path (RFC 3986)",
@@ -187,34 +186,19 @@ MAX_GOOGLE_INDEXES = 500
 
 
 def engine_warnings(options: Options, report: Report) -> list[Warning]:
-    """Warnings about what a search engine ignores or refuses."""
+    """Warnings about entries that a search engine ignores or refuses."""
     found: list[Warning] = []
     if {"priority", "changefreq"} & report.mapping.keys() and (
         options.for_ is None or options.preset.ignores_priority
     ):
-        found.append(
-            Warning(
-                "priority.ignored",
-                report.urls,
-                "with priority or changefreq, perhaps, which Google and Bing ignore",
-            )
-        )
-    if options.for_ == "google" and len(report.indexes) > MAX_GOOGLE_INDEXES:
-        found.append(
-            Warning(
-                "google.indexes",
-                len(report.indexes),
-                f"indexes, more than the {MAX_GOOGLE_INDEXES} that Google accepts for a site",
-            )
-        )
-    if options.for_ == "bing":
-        bare = sum(len(shard.lastmod or "") < len("2026-11-20T") for shard in report.shards)
-        if bare:
-            found.append(
-                Warning(
-                    "bing.lastmod",
-                    bare,
-                    "without a newest lastmod that has a time: Bing expects date and time",
-                )
-            )
+        message = "with priority or changefreq, perhaps, which Google and Bing ignore"
+        found.append(Warning("priority.ignored", report.urls, message))
+    indexes = len(report.indexes)
+    if options.for_ == "google" and indexes > MAX_GOOGLE_INDEXES:
+        message = f"indexes, more than the {MAX_GOOGLE_INDEXES} that Google accepts for a site"
+        found.append(Warning("google.indexes", indexes, message))
+    bare = sum(len(shard.lastmod or "") < len("2026-11-20T") for shard in report.shards)
+    if options.for_ == "bing" and bare:
+        message = "without a newest lastmod that has a time: Bing expects date and time"
+        found.append(Warning("bing.lastmod", bare, message))
     return found

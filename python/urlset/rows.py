@@ -1,4 +1,4 @@
-"""A stream of Arrow batches on its way out: to any library, or to a file."""
+"""The rows of ``read`` and ``diff`` as a stream of Arrow batches: to any library, or to a file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SIGINT and SIGTERM, delayed while two steps must not be separated."""
+"""Delays SIGINT and SIGTERM between two steps that must not be separated."""
 
 from __future__ import annotations
 

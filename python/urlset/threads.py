@@ -1,4 +1,4 @@
-"""Python threads: a system that starts no more of them is reported as an error of urlset."""
+"""Python threads: if the system cannot start one, that is an error of urlset."""
 
 from __future__ import annotations
 
@@ -114,6 +114,6 @@ def completed(
             if error is not None:
                 raise error
             missing -= 1
-            yield number, result  # type: ignore[misc]  # set where there is no error
+            yield number, result  # type: ignore[misc]  # set without an error
     finally:
         stopped.set()

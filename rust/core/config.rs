@@ -7,7 +7,7 @@ use std::ops::RangeInclusive;
 
 use serde::Deserialize;
 
-use crate::error::{Error, ErrorCode, Result};
+use crate::error::{ErrorCode, Result};
 use crate::sitemap::extension;
 use crate::sitemap::extension::descriptor::{Extension, ExtensionMapping, OptionSpec};
 
@@ -354,7 +354,7 @@ impl Config {
     /// Parses and checks a configuration.
     pub fn from_json(json: &str) -> Result<Config> {
         let invalid =
-            |what: String| Error::new(ErrorCode::ConfigInvalid, format!("configuration: {what}"));
+            |what: String| ErrorCode::ConfigInvalid.error(format!("configuration: {what}"));
         let mut config: Config = serde_json::from_str(json).map_err(|e| invalid(e.to_string()))?;
         if let Some(key) = config.mapping.unknown_option() {
             return Err(invalid(format!("unknown option {key:?}")));
@@ -375,7 +375,7 @@ impl Config {
             self.max_groups as u64,
             self.threads.unwrap_or(1) as u64,
         ];
-        let limit = |message| Err(Error::new(ErrorCode::ConfigLimit, message));
+        let limit = |message| Err(ErrorCode::ConfigLimit.error(message));
         for ((name, range), value) in LIMITS.iter().zip(values) {
             if !range.contains(&value) {
                 return limit(format!(
@@ -390,19 +390,13 @@ impl Config {
         {
             return limit("max_rejects: a share is from 0% to 100%".into());
         }
-        match self.delimiter.as_deref().map(|text| text.chars().count()) {
-            Some(n) if n != 1 && self.delimiter_byte().is_none() => Err(Error::new(
-                ErrorCode::ConfigDelimiter,
-                format!(
-                    "delimiter: {:?} is not one character",
-                    self.delimiter.as_deref().unwrap_or("")
-                ),
-            )),
-            Some(_) if self.delimiter_byte().is_none() => limit(format!(
-                "delimiter: {:?} is not an ASCII character that can delimit",
-                self.delimiter.as_deref().unwrap_or("")
-            )),
-            _ => Ok(()),
+        match self.delimiter.as_deref().filter(|_| self.delimiter_byte().is_none()) {
+            None => Ok(()),
+            Some(text) if text.chars().count() == 1 => {
+                limit(format!("delimiter: {text:?} is not an ASCII character that can delimit"))
+            }
+            Some(text) => Err(ErrorCode::ConfigDelimiter
+                .error(format!("delimiter: {text:?} is not one character"))),
         }
     }
 

@@ -113,6 +113,14 @@ error_codes! {
     SystemThreads Output "system.threads"
 }
 
+impl ErrorCode {
+    /// An error of this code, without a position.
+    pub fn error(self, message: impl Into<String>) -> Error {
+        let position = Position::default();
+        Error { kind: self.kind(), code: self, message: message.into(), position, source: None }
+    }
+}
+
 impl PartialEq<&str> for ErrorCode {
     fn eq(&self, name: &&str) -> bool {
         self.name() == *name
@@ -155,16 +163,10 @@ pub struct Error {
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {
-    /// An error without a position.
-    pub fn new(code: ErrorCode, message: impl Into<String>) -> Error {
-        let position = Position::default();
-        Error { kind: code.kind(), code, message: message.into(), position, source: None }
-    }
-
     /// A file that cannot be written.
     pub fn output(code: ErrorCode, path: &std::path::Path, source: io::Error) -> Error {
         let message = format!("{}: {}", path.display(), plain(&source));
-        Error { source: Some(Box::new(source)), ..Error::new(code, message) }
+        Error { source: Some(Box::new(source)), ..code.error(message) }
     }
 
     /// A file of the output that cannot be written; a full disk has its own code.
@@ -180,12 +182,12 @@ impl Error {
 
     /// A thread of the core ended although its work was not complete.
     pub fn thread() -> Error {
-        Error::new(ErrorCode::InternalThread, "a thread ended early")
+        ErrorCode::InternalThread.error("a thread ended early")
     }
 
     /// The run was cancelled.
     pub fn cancelled() -> Error {
-        Error::new(ErrorCode::Cancelled, "stopped before it was done; nothing was published")
+        ErrorCode::Cancelled.error("stopped before it was done; nothing was published")
     }
 
     /// Sets the input, unless it is set.

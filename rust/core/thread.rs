@@ -8,6 +8,7 @@
 //! `tests/rust/panics.rs` does so for every thread, and fails if a thread is started elsewhere.
 
 use std::io;
+use std::sync::{Mutex, PoisonError};
 use std::thread::{Builder, JoinHandle, Scope, ScopedJoinHandle};
 
 use crate::error::{Error, ErrorCode, Result, plain};
@@ -39,6 +40,32 @@ pub fn start_scoped<'scope, T: Send + 'scope>(
     Builder::new().name(label(name)).spawn_scoped(scope, boundary).map_err(refused)
 }
 
+/// Starts up to `count` threads. If the system refuses some of them, the others do all the work.
+///
+/// # Errors
+/// That of the first thread.
+pub fn start_several<H>(count: usize, mut begin: impl FnMut() -> Result<H>) -> Result<Vec<H>> {
+    let mut handles = vec![begin()?];
+    handles.extend((1..count).map_while(|_| begin().ok()));
+    Ok(handles)
+}
+
+/// The first error of several threads.
+#[derive(Debug, Default)]
+pub struct FirstError(Mutex<Option<Error>>);
+
+impl FirstError {
+    /// Keeps the error, if it is the first.
+    pub fn report(&self, error: Error) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+    }
+
+    /// Takes the error out.
+    pub fn take(&self) -> Option<Error> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
 /// Runs code in the calling thread, and returns a panic as an error.
 ///
 /// # Errors
@@ -52,7 +79,7 @@ pub fn guard<T>(name: &'static str, work: impl FnOnce() -> T) -> Result<T> {
         let message = format!(
             "the thread {name:?} failed: {panic}; this is a defect of urlset, please report it"
         );
-        Error::new(ErrorCode::InternalPanic, message)
+        ErrorCode::InternalPanic.error(message)
     })
 }
 
@@ -82,7 +109,7 @@ fn refused(error: io::Error) -> Error {
          container), or use fewer threads (--threads)",
         plain(&error)
     );
-    Error::new(ErrorCode::SystemThreads, message).caused_by(error)
+    ErrorCode::SystemThreads.error(message).caused_by(error)
 }
 
 /// Panics if `point` is armed by the environment variable `URLSET_PANIC`: `POINT`, or `POINT@3` for

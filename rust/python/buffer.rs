@@ -8,10 +8,10 @@ use pyo3::ffi;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
+use urlset_core::Result;
 use urlset_core::build::write::gzip::{Encoder, FixedBlocks, OutputFn};
 use urlset_core::error::ErrorCode;
 use urlset_core::flow::shard::Piece;
-use urlset_core::{Error, Result};
 
 /// The bytes of a piece as a Python buffer. Copying them would hold the GIL for longer than the call
 /// itself does, which limits builds with 12 threads.
@@ -62,7 +62,7 @@ impl Encoder for Isal {
         pieces: &mut dyn Iterator<Item = Piece>,
         output: &mut OutputFn<'_>,
     ) -> Result<()> {
-        let failed = |e: PyErr| Error::new(ErrorCode::InternalGzip, format!("ISA-L failed: {e}"));
+        let failed = |e: PyErr| ErrorCode::InternalGzip.error(format!("ISA-L failed: {e}"));
         let stream = Python::attach(|py| self.stream.call0(py)).map_err(failed)?;
         for piece in FixedBlocks::new(pieces) {
             let packed = Python::attach(|py| {

@@ -358,7 +358,7 @@ pub fn preview(
 pub fn address(py: Python<'_>, url: &str) -> PyResult<String> {
     absolute(url).map_err(|fault| {
         let message = format!("{url:?}: {}", fault.message());
-        exception(py, &Error::new(urlset_core::error::ErrorCode::ConfigUrl, message))
+        exception(py, &urlset_core::error::ErrorCode::ConfigUrl.error(message))
     })
 }
 

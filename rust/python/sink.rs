@@ -7,7 +7,7 @@ use urlset_core::build::write::sink::{Sink, SinkFile};
 use urlset_core::error::ErrorCode;
 use urlset_core::flow::outcome::ShardEntry;
 use urlset_core::flow::shard::Piece;
-use urlset_core::{Error, Result};
+use urlset_core::Result;
 
 use crate::buffer::PieceBuffer;
 
@@ -35,7 +35,7 @@ impl ObjectSink {
             let message = error.to_string();
             let mut failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
             failed.get_or_insert(error);
-            Error::new(ErrorCode::OutputUnwritable, message)
+            ErrorCode::OutputUnwritable.error(message)
         })
     }
 }

@@ -85,7 +85,7 @@ impl Pass {
 
 /// The files may be deleted already.
 fn closed() -> Error {
-    Error::new(ErrorCode::ReadClosed, "the rows were closed before they were read; read first")
+    ErrorCode::ReadClosed.error("the rows were closed before they were read; read first")
 }
 
 /// A reading behind a C stream. Dropping it stops the threads.

@@ -27,17 +27,7 @@ pub struct Target {
 pub struct SetRules {
     hosts: Option<Vec<String>>,
     added: Vec<String>,
-    kept_duplicates: bool,
-}
-
-/// The attributes of `urlset.inspect.verify.Checks`.
-#[derive(FromPyObject)]
-pub struct Checks {
-    threads: Option<usize>,
-    memory: usize,
-    duplicates: bool,
-    reciprocity: bool,
-    most: u64,
+    keeps_duplicates: bool,
 }
 
 /// The findings and totals of one file.
@@ -84,11 +74,16 @@ pub fn interrupted(error: &mut Option<PyErr>) -> bool {
 
 /// Verifies files; the reports are in the order of `targets`, whose `rules` are indexes of `rules`.
 #[pyfunction]
+#[allow(clippy::too_many_arguments)] // named in Python
 pub fn verify_files(
     py: Python<'_>,
     targets: Vec<Target>,
     rules: Vec<SetRules>,
-    checks: Checks,
+    threads: Option<usize>,
+    memory: usize,
+    duplicates: bool,
+    reciprocity: bool,
+    most: u64,
 ) -> PyResult<Vec<FileReport>> {
     let targets: Vec<_> = targets
         .into_iter()
@@ -97,15 +92,14 @@ pub fn verify_files(
             verify::Target { path, name, url, listed, rules }
         })
         .collect();
-    let rules = rules.into_iter().map(|SetRules { hosts, added, kept_duplicates }| {
+    let rules = rules.into_iter().map(|SetRules { hosts, added, keeps_duplicates }| {
         let hosts = match hosts {
             None => AllowedHosts::Same,
             Some(list) if list.is_empty() => AllowedHosts::Any,
             Some(list) => AllowedHosts::List(HostList::lenient(&list)),
         };
-        verify::SetRules { hosts, added, kept_duplicates }
+        verify::SetRules { hosts, added, kept_duplicates: keeps_duplicates }
     });
-    let Checks { threads, memory, duplicates, reciprocity, most } = checks;
     let default = verify::Options::default();
     let options = verify::Options {
         threads: threads.unwrap_or(default.threads),

@@ -36,7 +36,7 @@ class Case:
     former: Rows | None = None
 
 
-#: loc values: sound ones, what must be encoded, and what is rejected or noted
+#: loc values: valid ones, some to encode, some to reject or warn about
 LOCS = [
     "/plain",
     f"{SITE}/a",
@@ -215,7 +215,7 @@ def cases() -> Iterator[Case]:
     for name, options in OPTIONS.items():
         for kind, count, clean in (("odd", 60, False), ("clean", 40, True), ("one", 1, True)):
             rows = catalog(generator, count, clean=clean)
-            if name == "groups":  # the rows of one page stand together
+            if name == "groups":  # the rows of one page are adjacent
                 rows.sort(key=lambda row: row["group"] or "")
             yield Case(f"{name}/{kind}", rows, most | options)
     for form in ("csv", "parquet", "arrow", "jsonl"):

@@ -1,4 +1,4 @@
-"""Runs the cases and writes down what must stay: bytes, numbers, keys and codes.
+"""Runs the cases and records what must not change: bytes, numbers, keys and codes.
 
 ``python tests/golden/record.py`` replaces the recorded file; do so only where a change of the
 results is intended, and look at the difference.
@@ -45,7 +45,7 @@ def digest(data: bytes) -> str:
 
 
 def steady(value: Any, folder: str) -> Any:
-    """``value`` without what is volatile; the folder of the case is named ``DIR``."""
+    """``value`` without volatile parts; ``DIR`` replaces the folder of the case."""
     if isinstance(value, dict):
         return {key: steady(v, folder) for key, v in value.items() if key not in VOLATILE}
     if isinstance(value, list):
@@ -87,7 +87,7 @@ def published(out: Path) -> dict[str, str]:
 
 
 def rejects(report: us.Report) -> list[list[str]]:
-    """Input aside, what the reject file says of each row; of messages only that there is one."""
+    """The rows of the reject file without the input; of messages only their presence."""
     path = report.rejects["path"]
     if path is None:
         return []
@@ -98,7 +98,7 @@ def rejects(report: us.Report) -> list[list[str]]:
 
 
 def read(out: Path) -> list[Any]:
-    """The rows that ``read`` gives, or the code of its error."""
+    """The rows of ``read``, or the code of its error."""
     try:
         table = us.read(out).read_all()
     except us.Error as error:
@@ -108,7 +108,7 @@ def read(out: Path) -> list[Any]:
 
 
 def run(case: Case) -> dict[str, Any]:
-    """What the case gives."""
+    """The result of the case."""
     with tempfile.TemporaryDirectory(prefix="urlset-golden-") as name:
         folder = Path(name)
         out = folder / "out"

@@ -85,7 +85,7 @@ def options_for(data: pa.Table) -> dict[str, object]:
 
 
 def written(dice: random.Random, path: Path, data: pa.Table) -> bool:
-    """Writes a file; whether what is in it is as it stands, not compressed."""
+    """Writes a file; returns whether its content is not compressed."""
     hows = ["file", "stream"]
     if len(data.column_names) == 2:
         hows += ["polars", "polars stream"]
@@ -138,7 +138,7 @@ def mutate(dice: random.Random, path: Path) -> None:
 
 
 def foreign(path: Path, out: Path) -> str | None:
-    """Text that came out and is not in the file."""
+    """Text in the output that is not in the file."""
     inside = path.read_bytes()
     for shard in out.glob("*.xml"):
         for loc in re.findall(rb"<(?:image:)?loc>(.*?)</", shard.read_bytes()):
@@ -155,7 +155,7 @@ def foreign(path: Path, out: Path) -> str | None:
 
 
 def pyarrow_file(path: Path) -> object:
-    """What pyarrow makes of the file."""
+    """The rows that pyarrow reads from the file."""
     if path.read_bytes()[:6] == b"ARROW1":
         return pa.ipc.open_file(path)
     return pa.ipc.open_stream(path)

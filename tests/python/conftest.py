@@ -1,4 +1,4 @@
-"""What the tests share: reading sitemaps by other means than urlset's own."""
+"""Shared by the tests: reads sitemaps by other means than urlset."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ import pytest
 import store_servers
 from store_servers import Server
 
-# a shell starts what runs in its background with SIGINT ignored, and children inherit that
+# a shell starts background processes with SIGINT ignored, and children inherit that
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -65,7 +65,7 @@ def files(out: Path) -> dict[str, bytes]:
 
 @dataclass(frozen=True)
 class Ended:
-    """How a command ended."""
+    """The result of a command."""
 
     status: int
     out: str
@@ -73,7 +73,7 @@ class Ended:
 
 
 def urlset(*args: object, input: bytes | None = None, cwd: Path | None = None) -> Ended:
-    """Runs the command line in a process of its own."""
+    """Runs the command line in a separate process."""
     command = [sys.executable, "-m", "urlset", *map(str, args)]
     done = subprocess.run(command, input=input, capture_output=True, cwd=cwd, timeout=300)
     return Ended(done.returncode, done.stdout.decode(), done.stderr.decode())
@@ -131,7 +131,7 @@ def schema() -> Callable[[Path], None]:
 
 
 def manifest_text(**parts: Any) -> str:
-    """A manifest with all its keys; ``shards`` may leave out what a test does not need."""
+    """A manifest with all its keys; ``shards`` may omit what a test does not need."""
     shard = {
         "urls": 1, "bytes": 1, "compressed_bytes": 1, "digest": "0" * 32, "lastmod": None,
         "changed_at": "2026-11-21T00:00:00Z", "mtime_ns": 0,

@@ -18,7 +18,7 @@ NEWS = "{http://www.google.com/schemas/sitemap-news/0.9}"
 
 
 def build(out: Path, source: object, schema: Callable[[Path], None], **options: Any) -> us.Report:
-    """A build whose files are valid by the schemas and whose rows each have one fate."""
+    """A build whose files are valid by the schemas and whose rows each have one outcome."""
     report = us.build(source, **({"site": SITE} | options), out=out)
     for path in out.rglob("*.xml*"):
         schema(path)
@@ -28,7 +28,7 @@ def build(out: Path, source: object, schema: Callable[[Path], None], **options: 
 
 
 def notes(report: us.Report) -> dict[str, int]:
-    """How often what is worth a word happened, by code."""
+    """The number of warnings, by code."""
     return {warning.code: warning.count for warning in report.warnings}
 
 

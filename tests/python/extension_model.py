@@ -1,4 +1,4 @@
-"""What a row with every extension becomes: plainly and slowly, by the documents alone.
+"""The expected result of a row with every extension: a plain, slow model of the documents.
 
 Nothing here comes from urlset. Each function takes what a catalog says and returns what a crawler
 must read; what is left out is counted in ``notes``, by its code.
@@ -14,7 +14,7 @@ from typing import Any
 from url_model import model
 
 BLANKS = " \t\r\n"
-#: a value that makes no sense
+#: an invalid value
 BAD = "BAD"
 
 Entry = dict[str, Any]
@@ -27,7 +27,7 @@ DATES = {
 CHANGEFREQ = {None: None, "Daily": "daily", " never ": "never", "often": BAD}
 PRIORITY = {None: None, "0.5": "0.5", "1": "1.0", "0.25": "0.3", "0": "0.0", "1.1": BAD, "x": BAD}
 ANSWERS = {None: None, "NO": "no", "yes": "yes", "maybe": BAD}
-#: tags of a video whose values are few, and what is written
+#: tags of a video with few values, and the expected values
 SIMPLE: dict[str, dict[Any, str | None]] = {
     "duration": {None: None, 1: "1", 28_800: "28800", 0: BAD, 28_801: BAD},
     "expiration_date": DATES,
@@ -38,7 +38,7 @@ SIMPLE: dict[str, dict[Any, str | None]] = {
     "requires_subscription": ANSWERS,
     "live": ANSWERS,
 }
-#: (value, relationship) and what is written
+#: (value, relationship) and the expected values
 RELATED: dict[str, dict[tuple[str | None, str | None], str | None]] = {
     "restriction": {
         (None, None): None, (None, "deny"): None, ("de, at", "Allow"): "DE AT",
@@ -94,7 +94,7 @@ def text(value: str, most: float, notes: Notes) -> str:
 
 
 def image_items(cell: Any, separator: str, notes: Notes) -> Iterable[Any]:
-    """What stands in a cell of images."""
+    """The content of a cell of images."""
     if cell is None:
         return []
     if isinstance(cell, list):
@@ -126,7 +126,7 @@ def images(cells: Iterable[Any], separator: str, notes: Notes) -> list[str]:
 def alternates(
     loc: str, columns: dict[str, str | None], lang: str, default: str, notes: Notes
 ) -> list[tuple[str, str]]:
-    """The list of a row with a column a language."""
+    """The list of a row with one column per language."""
     links: dict[str, str] = {}
     for code, value in columns.items():
         url = "" if is_empty(value) else url_of(value or "")

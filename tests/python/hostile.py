@@ -1,4 +1,4 @@
-"""Documents that are written to cost whoever reads them: a head, a block many times, a tail."""
+"""Documents that are expensive to read: a head, a block many times, a tail."""
 
 from __future__ import annotations
 
@@ -23,25 +23,25 @@ INDEX = f'<sitemapindex xmlns="{NS}">'
 LINK = '<xhtml:link rel="alternate" hreflang="{}" href="https://www.shop.example/a"/>'
 #: 1,000 different codes of languages, of which all are legal
 LANGS = [f"{a}{b}-{c}{d}" for a in "abcdefgh" for b in "abcde" for c in "ABCDE" for d in "ABCDE"]
-#: 400 kB: tags, texts and namespaces of this length are taken
+#: 400 kB: tags, texts and namespaces of this length are accepted
 LONG = 400_000
 
 
 @dataclass(frozen=True)
 class Flood:
-    """``block`` as often as the size asks for, after ``head``."""
+    """``head``, then ``block`` repeated up to the size."""
 
     head: str
     block: str
     tail: str = ""
     suffix: str = ".xml.gz"
-    #: repeated inside one file as gzip members of their own
+    #: repeated inside one file as separate gzip members
     members: bool = False
 
     def write(self, path: Path, size: int) -> None:
         """A gzip file that inflates to about ``size`` bytes."""
         block = self.block.encode(errors="surrogateescape")
-        if self.members:  # as many as the same file of a usual bomb would have bytes for
+        if self.members:  # as many as a usual bomb of the same size has
             one = packed(block)
             path.write_bytes(packed(self.head.encode()) + one * (size // 1000 // len(one)))
             return
@@ -63,7 +63,7 @@ def packed(data: bytes) -> bytes:
 
 @dataclass(frozen=True)
 class Ended:
-    """How a command ended: exit status, seconds of processor time, peak in MiB, what it said."""
+    """The result of a command: exit status, seconds of CPU, peak in MiB, output."""
 
     status: int
     seconds: float
@@ -72,13 +72,13 @@ class Ended:
 
 
 def urlset(*arguments: str | Path, folder: Path) -> Ended:
-    """Runs the command in a process of its own."""
+    """Runs the command in a separate process."""
     code = "from urlset.cli import main; main()"
     return run([sys.executable, "-c", code, *arguments], folder=folder)
 
 
 def run(command: Sequence[str | Path], *, folder: Path) -> Ended:
-    """Runs a process and waits for it; what it says goes to a file in ``folder`` first."""
+    """Runs a process and waits for it; its output goes to a file in ``folder`` first."""
     with (folder / "said").open("w+b") as said:
         child = subprocess.Popen(command, stdout=said, stderr=said)
         _, status, used = os.wait4(child.pid, 0)
@@ -129,7 +129,7 @@ FLOODS = {
     "DOCTYPEs": Flood("", "<!DOCTYPE a>"),
     "undefined entities": Flood(HEAD + "<url><loc>", "&x;"),
     "undefined entities in entries": Flood(HEAD, "<url><loc>&x;&y;</loc></url>"),
-    "numbers of no character": Flood(HEAD, "<url><loc>&#0;</loc></url>"),
+    "numbers without a character": Flood(HEAD, "<url><loc>&#0;</loc></url>"),
     "nesting": Flood(HEAD, "<a>"),
     # well-formed, and no sitemap
     "white space": Flood(HEAD, " ", "</urlset>"),

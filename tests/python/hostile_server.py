@@ -1,4 +1,4 @@
-"""A server on loopback that misbehaves on the level of bytes: what no HTTP library would send.
+"""A server on loopback that violates HTTP at the level of bytes, as no library would.
 
 Each behaviour is a function of the connection, called after the request is read. It may do with
 the socket whatever it likes; the connection is closed after it, and when the server stops.
@@ -19,7 +19,7 @@ NS = "http://www.sitemaps.org/schemas/sitemap/0.9"
 
 
 class Connection:
-    """One connection with its request: what a behaviour gets."""
+    """One connection with its request, the argument of a behaviour."""
 
     def __init__(self, server: HostileServer, sock: socket.socket, path: str, head: bytes) -> None:
         self.server, self.sock, self.path, self.head = server, sock, path, head
@@ -68,7 +68,7 @@ def index_of(*locs: str) -> bytes:
 
 
 class HostileServer:
-    """Serves ``pages``: bytes, which are sent as they should be, or behaviours.
+    """Serves ``pages``: bytes, which are sent correctly, or behaviours.
 
     Attributes:
         default: for all other paths; 404 where there is none.
@@ -194,7 +194,7 @@ PLAIN = urlset_of("http://www.shop.example")
 ZIPPED = gzip.compress(PLAIN, mtime=0)
 ENCODED = "Content-Encoding: gzip"
 
-#: what never ends by itself: by name
+#: endless responses, by name
 ENDLESS: dict[str, Behaviour] = {
     "drip-status": lambda c: c.drip(b"HTTP/1.1 200 OK" * 1000),
     "drip-header-name": start_then(HEAD + b"X-", lambda c: c.drip(b"a" * 10_000)),
@@ -223,7 +223,7 @@ ENDLESS: dict[str, Behaviour] = {
     ),
 }  # fmt: skip
 
-#: what comes fast and without end, or without measure
+#: responses that are fast and endless, or too large
 FLOODS: dict[str, Behaviour] = {
     "interim-fast": lambda c: c.endless(b"HTTP/1.1 102 Processing\r\n\r\n" * 500),
     "header-huge": start_then(HEAD + b"X-A: ", lambda c: c.endless(b"a" * 65_536)),
@@ -242,7 +242,7 @@ FLOODS: dict[str, Behaviour] = {
     "empty-members": body(gzip.compress(b"", mtime=0) * 100_000, ENCODED),
 }  # fmt: skip
 
-#: what is wrong at once
+#: immediate errors
 WRONG: dict[str, Behaviour] = {
     "redirect-bracket": redirect(b"http://["),
     "redirect-bad-ipv6": redirect(b"http://[::g]/"),

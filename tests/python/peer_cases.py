@@ -1,4 +1,4 @@
-"""What the test suites of three other generators check, as facts: input, their result, ours.
+"""The checks of the test suites of three other generators: input, their result, that of urlset.
 
 The peers are those whose users are most likely to move to urlset. The sentences and the code are
 this project's own; only the facts (which input gives which result) come from the peers' suites.
@@ -18,18 +18,18 @@ class Case:
     """One fact.
 
     Attributes:
-        peer: the project whose suite holds it.
-        what: the behaviour, as docs/peers.md names it where urlset differs.
+        peer: the project whose suite contains the case.
+        what: the behaviour, as in docs/peers.md.
         rows: columns of the catalog.
         options: of the build.
-        locs: what the sitemap must hold, in order; None where nothing is published.
-        holds: texts of elements that the first entry must hold, by path of local names.
-        lacks: local names that no entry may hold.
-        rejects: codes of rejected rows and how many.
-        warnings: codes that the report must hold.
-        sizes: entries of each shard, where that is what the case is about.
+        locs: the expected entries, in order; None if nothing is published.
+        contains: texts of elements of the first entry, by path of local names.
+        lacks: local names that no entry may contain.
+        rejects: the number of rejected rows by code.
+        warnings: codes that the report must contain.
+        sizes: entries of each shard, if the case is about them.
         error: the code of the error that ends the build.
-        differs: what the peer does, where urlset decides otherwise.
+        differs: the behaviour of the peer, if urlset differs.
     """
 
     peer: str
@@ -37,7 +37,7 @@ class Case:
     rows: dict[str, list[Any]]
     options: dict[str, Any] = field(default_factory=dict)
     locs: list[str] | None = None
-    holds: dict[str, str] = field(default_factory=dict)
+    contains: dict[str, str] = field(default_factory=dict)
     lacks: tuple[str, ...] = ()
     rejects: dict[str, int] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
@@ -76,11 +76,11 @@ def _news(**values: Any) -> tuple[dict[str, list[Any]], dict[str, Any]]:
 
 
 def _video_case(peer: str, what: str, wrong: str | None, **values: Any) -> Case:
-    """``wrong``: the code under which the video, or one tag of it, is left out."""
+    """``wrong``: the code under which the video, or one of its tags, is omitted."""
     rows, options = _video(**values)
     return Case(
         peer, what, rows, options, [f"{SITE}/watch/1"], warnings=(wrong,) if wrong else (),
-        differs="throws, unless it is asked to warn" if wrong else None,
+        differs="throws, unless an option makes it warn" if wrong else None,
     )  # fmt: skip
 
 
@@ -93,14 +93,14 @@ SAMDARK = [
         {"loc": [_link(4)], "lastmod": ["2021-01-02T03:04:00+00:00"], "changefreq": ["daily"],
          "priority": [0.3]},
         locs=[_link(4)],
-        holds={"lastmod": "2021-01-02T03:04:00Z", "changefreq": "daily", "priority": "0.3"},
+        contains={"lastmod": "2021-01-02T03:04:00Z", "changefreq": "daily", "priority": "0.3"},
     ),
     Case(
         PHP, "an ampersand in a URL is escaped", {"loc": [f"{SITE}/test.html&q=name"]},
         locs=[f"{SITE}/test.html&q=name"],
     ),
     Case(
-        PHP, "a limit of two URLs a file", {"loc": [_link(n) for n in range(20)]},
+        PHP, "a limit of two URLs per file", {"loc": [_link(n) for n in range(20)]},
         {"max_urls": 2}, locs=[_link(n) for n in range(20)], sizes=[2] * 10,
     ),
     Case(
@@ -132,7 +132,7 @@ SAMDARK = [
     Case(
         PHP, "an ftp URL", {"loc": [_link(1), "ftp://example.com/files/export.xml"]},
         {"max_rejects": "100%"}, locs=[_link(1)], rejects={"loc.scheme": 1},
-        differs="writes it; the protocol and all engines take http and https only",
+        differs="writes it; the protocol and all engines accept http and https only",
     ),
     Case(
         PHP, "letters outside ASCII in the path",
@@ -141,7 +141,7 @@ SAMDARK = [
               f"{SITE}/ar/%D8%A7%D9%84%D8%B9%D8%A7%D9%85%D9%84"],
     ),
     Case(
-        PHP, "a URL that is percent-encoded already",
+        PHP, "a URL that is already percent-encoded",
         {"loc": [f"{SITE}/ar/%D8%A7%D9%84%D8%B9%D8%A7%D9%85%D9%84"]},
         locs=[f"{SITE}/ar/%D8%A7%D9%84%D8%B9%D8%A7%D9%85%D9%84"],
     ),
@@ -153,18 +153,18 @@ SAMDARK = [
         PHP, "a user name and a password before the host",
         {"loc": [_link(1), "http://user:secret@example.com/p"]},
         {"max_rejects": "100%"}, locs=[_link(1)], rejects={"loc.userinfo": 1},
-        differs="writes them, and so publishes a password",
+        differs="writes them, and thus publishes a password",
     ),
     Case(
         PHP, "an IDN host", {"loc": ["http://пример.example/p"]}, {"hosts": "any"},
         locs=["http://xn--e1afmkfd.example/p"],
     ),
     Case(
-        PHP, "a limit of bytes that no URL fits", {"loc": [_link(1)]}, {"max_bytes": 0},
+        PHP, "a byte limit that is too small for any URL", {"loc": [_link(1)]}, {"max_bytes": 0},
         error="config.limit", differs="throws when the first URL is added",
     ),
     Case(
-        PHP, "no URL at all", {"loc": []}, error="rows.none",
+        PHP, "no URL", {"loc": []}, error="rows.none",
         differs="writes no file, and reports success",
     ),
     Case(
@@ -174,13 +174,13 @@ SAMDARK = [
         locs=[f"{SITE}/ru/mylink", f"{SITE}/en/mylink"],
     ),
     Case(
-        PHP, "languages count as URLs of their own",
+        PHP, "languages count as separate URLs",
         {"loc": [f"{SITE}/ru/1", f"{SITE}/ru/2"], "en": [f"{SITE}/en/1", f"{SITE}/en/2"]},
         {"alternate": ["en=en"], "lang": "ru", "alternate_rows": True, "max_urls": 2},
         locs=[f"{SITE}/ru/1", f"{SITE}/en/1", f"{SITE}/ru/2", f"{SITE}/en/2"], sizes=[2, 2],
     ),
     Case(
-        PHP, "a language whose URL is not one",
+        PHP, "a language with an invalid URL",
         {"loc": [f"{SITE}/ru/1"], "en": ["notlink"]},
         {"alternate": ["en=en"], "lang": "ru"}, locs=[f"{SITE}/ru/1"],
         warnings=("alternate.invalid",), differs="throws: nothing is written after it",
@@ -192,16 +192,16 @@ RUBY_CASES = [
     Case(
         RUBY, "a path without a leading slash", {"loc": [_link(1), "profile"]},
         {"max_rejects": "100%"}, locs=[_link(1)], rejects={"loc.relative": 1},
-        differs="joins it to the host; so it does with N/A. --relative-urls asks for that",
+        differs="joins it to the host, also N/A; urlset joins it only with --relative-urls",
     ),
     Case(
-        RUBY, "a path without a leading slash, when asked for", {"loc": ["profile"]},
+        RUBY, "a path without a leading slash, with an option", {"loc": ["profile"]},
         {"relative_urls": True}, locs=[f"{SITE}/profile"],
     ),
     Case(
         RUBY, "a host with a folder and a path that begins with a slash", {"loc": ["/profile"]},
         {"site": f"{SITE}/subdir/"}, locs=[f"{SITE}/profile"],
-        differs="puts the folder before the path; RFC 3986 does not. A template does it:"
+        differs="puts the folder before the path, unlike RFC 3986. In urlset use a template:"
         " --loc-template 'http://example.com/subdir{loc:raw}'",
     ),
     Case(
@@ -213,8 +213,8 @@ RUBY_CASES = [
         rejects={"loc.empty": 1}, differs="writes the address of the host",
     ),
     Case(
-        RUBY, "characters that a URL cannot hold", {"loc": [f"{SITE}/:$[]*"]},
-        locs=[f"{SITE}/:$%5B%5D*"], differs="writes them as they are",
+        RUBY, "characters that are illegal in a URL", {"loc": [f"{SITE}/:$[]*"]},
+        locs=[f"{SITE}/:$%5B%5D*"], differs="writes them unchanged",
     ),
     Case(
         RUBY, "letters outside ASCII in a path", {"loc": ["/RFC3986ü中文"]},
@@ -230,58 +230,58 @@ RUBY_CASES = [
     ),
     Case(
         RUBY, "a date", {"loc": ["/1-of-them"], "lastmod": ["2010-01-01"]},
-        locs=[f"{SITE}/1-of-them"], holds={"lastmod": "2010-01-01"},
+        locs=[f"{SITE}/1-of-them"], contains={"lastmod": "2010-01-01"},
     ),
     Case(
         RUBY, "a time in UTC", {"loc": ["/1-of-them"], "lastmod": ["1970-01-01T00:00:00+00:00"]},
-        locs=[f"{SITE}/1-of-them"], holds={"lastmod": "1970-01-01T00:00:00Z"},
+        locs=[f"{SITE}/1-of-them"], contains={"lastmod": "1970-01-01T00:00:00Z"},
     ),
     Case(
         RUBY, "a time with an offset",
         {"loc": ["/1-of-them"], "lastmod": ["1970-01-01T08:00:00+08:00"]},
-        locs=[f"{SITE}/1-of-them"], holds={"lastmod": "1970-01-01T00:00:00Z"},
+        locs=[f"{SITE}/1-of-them"], contains={"lastmod": "1970-01-01T00:00:00Z"},
         differs="keeps the offset; both name the same instant",
     ),
     Case(
         RUBY, "an integer as a time", {"loc": ["/1-of-them"], "lastmod": [0]},
         {"lastmod_epoch": "seconds"}, locs=[f"{SITE}/1-of-them"],
-        holds={"lastmod": "1970-01-01T00:00:00Z"},
-        differs="takes every integer for seconds since 1970; urlset asks for --lastmod-epoch",
+        contains={"lastmod": "1970-01-01T00:00:00Z"},
+        differs="reads every integer as seconds since 1970; urlset requires --lastmod-epoch",
     ),
     Case(
-        RUBY, "a lastmod that is no date", {"loc": ["/1-of-them"], "lastmod": ["yesterday"]},
+        RUBY, "a lastmod that is not a date", {"loc": ["/1-of-them"], "lastmod": ["yesterday"]},
         locs=[f"{SITE}/1-of-them"], lacks=("lastmod",), warnings=("lastmod.invalid",),
-        differs="writes text as it is",
+        differs="writes the text unchanged",
     ),
     Case(
         RUBY, "the year 0", {"loc": ["/1-of-them"], "lastmod": ["0000-01-01"]},
         locs=[f"{SITE}/1-of-them"], lacks=("lastmod",), warnings=("lastmod.invalid",),
-        differs="writes it; it stands for a missing date in MySQL",
+        differs="writes it; MySQL uses it for a missing date",
     ),
     Case(
         RUBY, "a priority of many digits", {"loc": ["/1-of-them"], "priority": [0.499999]},
-        locs=[f"{SITE}/1-of-them"], holds={"priority": "0.5"},
+        locs=[f"{SITE}/1-of-them"], contains={"priority": "0.5"},
     ),
     Case(
         RUBY, "a relative address of another language",
         {"loc": ["/page"], "es": ["/es/page"]}, {"alternate": ["es=es"]},
-        locs=[f"{SITE}/page"], holds={"link@href": f"{SITE}/es/page"},
+        locs=[f"{SITE}/page"], contains={"link@href": f"{SITE}/es/page"},
     ),
     Case(
         RUBY, "another language on another host",
         {"loc": ["/page"], "es": ["https://es.example.com/page"]}, {"alternate": ["es=es"]},
-        locs=[f"{SITE}/page"], holds={"link@href": "https://es.example.com/page"},
+        locs=[f"{SITE}/page"], contains={"link@href": "https://es.example.com/page"},
     ),
     Case(
-        RUBY, "more URLs than a file takes", {"loc": [f"/page-{n}" for n in range(7)]},
+        RUBY, "more URLs than the limit of a file", {"loc": [f"/page-{n}" for n in range(7)]},
         {"max_urls": 3}, locs=[f"{SITE}/page-{n}" for n in range(7)], sizes=[3, 3, 1],
     ),
     Case(
         RUBY, "one file only", {"loc": ["/one-of-one"]}, locs=[f"{SITE}/one-of-one"], sizes=[1],
-        differs="writes no index; urlset always writes one, so that its address never changes",
+        differs="writes no index; urlset always writes one, so its address never changes",
     ),
     _video_case(RUBY, "a video", None),
-    Case(RUBY, "news", *_news(), locs=[f"{SITE}/article/1"], holds={"title": "A headline"}),
+    Case(RUBY, "news", *_news(), locs=[f"{SITE}/article/1"], contains={"title": "A headline"}),
 ]  # fmt: skip
 
 SITEMAP_JS = [
@@ -289,58 +289,58 @@ SITEMAP_JS = [
          locs=[f"{SITE}/"]),
     Case(
         JS, "no URL in a row", {"loc": [_link(1), ""]}, {"max_rejects": "100%"}, locs=[_link(1)],
-        rejects={"loc.empty": 1}, differs="throws, or warns, or is silent, by an option",
+        rejects={"loc.empty": 1}, differs="throws, warns or is silent, depending on an option",
     ),
     Case(
-        JS, "a changefreq that does not exist", {"loc": ["/1-of-2"], "changefreq": ["allllways"]},
+        JS, "a changefreq that is not allowed", {"loc": ["/1-of-2"], "changefreq": ["allllways"]},
         locs=[f"{SITE}/1-of-2"], lacks=("changefreq",), warnings=("changefreq.invalid",),
-        differs="writes it, unless it is asked to throw",
+        differs="writes it, unless an option makes it throw",
     ),
     Case(
         JS, "a priority of 1.1", {"loc": ["/1-of-2"], "priority": [1.1]}, locs=[f"{SITE}/1-of-2"],
         lacks=("priority",), warnings=("priority.invalid",),
-        differs="writes it, unless it is asked to throw",
+        differs="writes it, unless an option makes it throw",
     ),
     Case(
         JS, "a priority of six digits", {"loc": ["/1-of-2"], "priority": [0.789456]},
-        locs=[f"{SITE}/1-of-2"], holds={"priority": "0.8"},
+        locs=[f"{SITE}/1-of-2"], contains={"priority": "0.8"},
     ),
     Case(
         JS, "a day becomes an instant", {"loc": ["/1-of-2"], "lastmod": ["2019-01-01"]},
-        locs=[f"{SITE}/1-of-2"], holds={"lastmod": "2019-01-01"},
-        differs="writes midnight in UTC, which the catalog did not say",
+        locs=[f"{SITE}/1-of-2"], contains={"lastmod": "2019-01-01"},
+        differs="writes midnight in UTC, which is not in the catalog",
     ),
     Case(
         JS, "an instant with milliseconds",
         {"loc": ["/1-of-2"], "lastmod": ["2019-01-01T00:00:00.000Z"]}, locs=[f"{SITE}/1-of-2"],
-        holds={"lastmod": "2019-01-01T00:00:00Z"}, differs="keeps the milliseconds",
+        contains={"lastmod": "2019-01-01T00:00:00Z"}, differs="keeps the milliseconds",
     ),
     Case(
         JS, "an image as text",
         {"loc": ["/1-of-2"], "img": ["http://example.com/img.jpg"]}, {"image": ["img"]},
-        locs=[f"{SITE}/1-of-2"], holds={"image/loc": "http://example.com/img.jpg"},
+        locs=[f"{SITE}/1-of-2"], contains={"image/loc": "http://example.com/img.jpg"},
     ),
     Case(
         JS, "several images", {"loc": ["/1-of-2"], "img": [["/img-1.jpg", "/img-2.jpg"]]},
-        {"image": ["img"]}, locs=[f"{SITE}/1-of-2"], holds={"image/loc": f"{SITE}/img-1.jpg"},
+        {"image": ["img"]}, locs=[f"{SITE}/1-of-2"], contains={"image/loc": f"{SITE}/img-1.jpg"},
     ),
     Case(
         JS, "an image with a caption and a title",
         {"loc": ["/1-of-2"], "img": [[{"loc": "/img-1.jpg", "caption": "An image"}]]},
         {"image": ["img"]}, locs=[f"{SITE}/1-of-2"], lacks=("image", "caption"),
         warnings=("image.invalid",),
-        differs="writes all; urlset takes addresses only, since Google has ignored captions and"
-        " titles since August 2022",
+        differs="writes all; urlset writes URLs only, since Google has ignored captions and titles"
+        " since August 2022",
     ),
     Case(
         JS, "links to languages are joined to the host name",
         {"loc": ["/1-of-2"], "en": ["/lang"]}, {"alternate": ["en-us=en"]},
-        locs=[f"{SITE}/1-of-2"], holds={"link@href": f"{SITE}/lang"},
+        locs=[f"{SITE}/1-of-2"], contains={"link@href": f"{SITE}/lang"},
     ),
     Case(
         JS, "a language with an underscore", {"loc": ["/1-of-2"], "en": ["/lang"]},
         {"alternate": ["en_US=en"]}, error="config.language",
-        differs="writes it; engines ignore en_US and want en-US",
+        differs="writes it; engines ignore en_US and require en-US",
     ),
     Case(
         JS, "news without a title", *_news(title=None), locs=[f"{SITE}/article/1"],
@@ -357,7 +357,7 @@ SITEMAP_JS = [
     _video_case(JS, "numbers of a video", None, view_count=12345, rating=4.5, duration=600),
     _video_case(JS, "a video without a thumbnail", "video.thumbnail_loc", thumbnail_loc=None),
     _video_case(JS, "a duration of more than eight hours", "video.duration", duration=28_801),
-    _video_case(JS, "a description of over 2,048 characters", "video.description",
+    _video_case(JS, "a description of more than 2,048 characters", "video.description",
                 description="x" * 2_049),
     _video_case(JS, "a rating above 5", "video.rating", rating=5.1),
     _video_case(JS, "a view count below 0", "video.view_count", view_count=-1),
@@ -368,10 +368,10 @@ SITEMAP_JS = [
         JS, "an item that fails in the middle",
         {"loc": ["/page-1", "ftp://example.com/x", "/page-3"]}, {"max_rejects": "100%"},
         locs=[f"{SITE}/page-1", f"{SITE}/page-3"], rejects={"loc.scheme": 1},
-        differs="ends the stream by default and leaves what was written so far",
+        differs="ends the stream by default and leaves the file incomplete",
     ),
     Case(
-        JS, "no items at all", {"loc": []}, error="rows.none", differs="throws EmptyStream",
+        JS, "no items", {"loc": []}, error="rows.none", differs="throws EmptyStream",
     ),
 ]  # fmt: skip
 

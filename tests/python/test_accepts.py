@@ -17,7 +17,7 @@ HOSTS = ["www.shop.example", "m.shop.example", "other.example:8080", "b.shop.exa
 TODAY = datetime.now(UTC).replace(microsecond=0)
 
 Random = random.Random
-#: each a value of a cell, often legal
+#: values of a cell, most of them legal
 CELLS: dict[str, Callable[[Random], Any]] = {
     "changed": lambda r: r.choice(
         ["2024", "2024-05", "2024-05-06", "2024-05-06T07:08Z", "2024-05-06T07:08:09.5+02:00",
@@ -47,7 +47,7 @@ CELLS: dict[str, Callable[[Random], Any]] = {
 }  # fmt: skip
 
 
-#: the same, as a build takes them without a word
+#: the same, without those that cause a warning
 CLEAN: dict[str, Callable[[Random], Any]] = {
     "changed": lambda r: r.choice(["2024", "2024-05", "2024-05-06T07:08Z", "2024-05-06", "", None]),
     "freq": lambda r: r.choice(["daily", "never", "", None]),

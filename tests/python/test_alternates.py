@@ -1,4 +1,4 @@
-"""Alternates: a column a language, maps, lists of structs, and rows that are the languages."""
+"""Alternates: one column per language, maps, lists of structs, rows as languages."""
 
 from __future__ import annotations
 
@@ -242,7 +242,7 @@ def test_more_alternates_than_there_are_languages(out: Path, schema, rows: bool)
     assert [len(list) for _, list in found[:2]] == [1_001, 1_001 if rows else 0]
     assert notes(report)["alternate.over_1000"] == 200
     if rows:
-        # 1,001 entries of 90 kB are more than a page may become
+        # 1,001 entries of 90 kB exceed the limit of a page
         assert 400 < report.expanded < 1_000
         assert notes(report)["alternate.not_a_row"] == 1_000 - report.expanded
         assert sum(shard.bytes for shard in report.shards) < 52_428_800 + 2_000
@@ -263,7 +263,7 @@ def test_rejecting(out: Path) -> None:
     assert report.rejects["by_code"] == {"alternate.empty": 1}
 
 
-# of a process alone; ru_maxrss survives exec and would be that of pytest
+# of a separate process; ru_maxrss survives exec and would be that of pytest
 PEAK = """
 import re, sys, urlset
 report = urlset.build(sys.argv[2], site=sys.argv[1], out=sys.argv[3], alternate="alts", lang="en",

@@ -1,4 +1,4 @@
-"""Damaged Arrow input ends with an error: no hang, no crash, no byte from beside the file."""
+"""Damaged Arrow input ends with an error: no hang, no crash, no read out of bounds."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ CASES = Path(__file__).with_name("arrow_cases.py")
 
 
 def cases(first: int, count: int, folder: Path) -> collections.Counter[str]:
-    """Runs damaged files in a process of their own; what became of them."""
+    """Reads damaged files in a separate process; returns the outcomes."""
     command = [sys.executable, str(CASES), str(first), str(count), str(folder)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=30 + count)
     ends = done.stdout.splitlines()
@@ -45,7 +45,7 @@ def cases(first: int, count: int, folder: Path) -> collections.Counter[str]:
 @pytest.mark.parametrize("first", range(0, 800, 200))
 def test_damaged_files(first: int, tmp_path: Path) -> None:
     found = cases(first, 200, tmp_path)
-    # nothing else comes out, and each of these does
+    # no other outcome occurs, and each of these does
     assert set(found) <= {
         "built", "pyarrow", "InputError input.damaged", "InputError input.truncated",
         "InputError input.format", "InputError input.empty", "ConfigError column.missing",
@@ -68,7 +68,7 @@ def error_of(source: object, out: Path, **options: object) -> package.InputError
 
 
 class Passed:
-    """What only has an Arrow stream: urlset cannot know whose."""
+    """An object with only an Arrow stream: its library is unknown."""
 
     def __init__(self, source: object) -> None:
         self.source = source
@@ -104,7 +104,7 @@ def test_a_batch_of_another_schema(other: str, out: Path) -> None:
 
 @pytest.mark.parametrize("other", ["string_view", "int64", "dictionary", "more columns", "list"])
 def test_a_batch_of_another_schema_from_anybody(other: str, out: Path) -> None:
-    """The C interface tells no types, but the numbers of buffers and children."""
+    """The C interface has no types, but the numbers of buffers and children."""
     batches = iter([FIRST, OTHERS[other], FIRST])
     reader = Passed(pa.RecordBatchReader.from_batches(FIRST.schema, batches))
     assert "batch 2 cannot be read" in str(error_of(reader, out))
@@ -124,7 +124,7 @@ def test_schemas_that_differ_in_what_is_of_no_account(out: Path) -> None:
 
 
 def text_array(*offsets: int, data: bytes = b"/a/b/c", width: int = 4) -> pa.Array:
-    """Text with these offsets, whatever they are; in memory with room on both sides."""
+    """Text with arbitrary offsets, in memory with room on both sides."""
     kind = pa.string() if width == 4 else pa.large_string()
     packed = b"".join(offset.to_bytes(width, "little", signed=True) for offset in offsets)
     # pyarrow looks at the first and the last offset only
@@ -159,7 +159,7 @@ def test_keys_beyond_their_dictionary(wrap: Callable[[object], object], out: Pat
     for keys in ([0, 1, 2], [0, -1, 1], [0, 1, 100_000]):
         array = pa.DictionaryArray.from_arrays(pa.array(keys, pa.int32()), ["/a", "/b"], safe=False)
         assert "batch 1" in str(error_of(wrap(pa.table({"url": array})), out))
-    # what is null may have any key
+    # null values may have any key
     keys = pa.array([0, 1000, 1], pa.int32(), mask=pa.array([False, True, False]).to_numpy(False))
     array = pa.DictionaryArray.from_arrays(keys, ["/a", "/b"], safe=False)
     report = package.build(wrap(pa.table({"url": array})), site=SITE, out=out, max_rejects=1)  # type: ignore[arg-type]
@@ -197,7 +197,7 @@ def test_views_beyond_their_buffers(out: Path) -> None:
 
 
 def test_a_good_column_beside_a_bad_one(out: Path) -> None:
-    """A column that nobody asks for is of no account where pyarrow is not asked to look."""
+    """A damaged column that is not mapped is ignored unless pyarrow validates it."""
     table = pa.table({"url": ["/a", "/b", "/c"], "more": text_array(0, 5, 2, 6)})
     assert package.build(Passed(table), site=SITE, out=out).urls == 3
 
@@ -224,7 +224,7 @@ def test_a_stream_that_was_taken(out: Path) -> None:
 
 
 def test_no_rows_as_values(out: Path) -> None:
-    """A stream of values is told from one of rows also where its type is not known by name."""
+    """A stream of values is distinguished from one of rows, also for unknown types."""
 
     class Passed:
         def __init__(self, stream: Any) -> None:
@@ -267,7 +267,7 @@ def test_an_endless_stream_can_be_interrupted(out: Path) -> None:
     assert not list(out.glob("*.xml*"))
 
 
-# C structs made by hand: what no library exports
+# C structs that no library exports
 
 
 class Schema(ctypes.Structure):
@@ -308,7 +308,7 @@ Stream._fields_ = [
 
 
 class Handmade:
-    """A stream of one batch with one column ``url`` of two strings, changed before it is given."""
+    """A stream of one batch with one column ``url`` of two strings, changed before its export."""
 
     def __init__(self, change: Callable[[Array, Array], None], end: int = 0) -> None:
         self.change, self.end, self.given, self.kept = change, end, 0, []
@@ -435,7 +435,7 @@ def test_structs_that_do_not(out: Path) -> None:
     assert package.build(source, site=SITE, out=out).urls == 2
     assert [entry["loc"] for entry in read_set(out)] == [f"{SITE}/a", f"{SITE}/b"]
     assert source.released == 1
-    # -1 is: not counted
+    # -1 means: not counted
     source = Handmade(setting("child", "null_count", -1))
     assert package.build(source, site=SITE, out=out).urls == 2
 
@@ -474,18 +474,18 @@ TABLE = pa.table({"url": [f"/{n}" for n in range(5)]})
 
 
 def test_two_streams_in_one_file(tmp_path: Path, out: Path) -> None:
-    """The rows of the second are not lost in silence."""
+    """The rows of the second are not lost silently."""
     path = tmp_path / "two.arrows"
     path.write_bytes(ipc(TABLE) * 2)
-    assert "after the end" in str(error_of(path, out))
+    assert "follow the end" in str(error_of(path, out))
     path.write_bytes(ipc(TABLE) + b"\0" * 64)
     assert package.build(path, site=SITE, out=out).urls == 5
-    path.write_bytes(ipc(TABLE)[:-8])  # a stream may end without saying so
+    path.write_bytes(ipc(TABLE)[:-8])  # a stream may end without an end marker
     assert package.build(path, site=SITE, out=out).urls == 5
 
 
 def test_a_file_through_a_pipe(tmp_path: Path, out: Path) -> None:
-    """The directory of the file format is at its end: it goes to a temporary file first."""
+    """The directory of the file format is at its end: it is copied to a temporary file first."""
     for stream in (True, False):
         place = out / str(stream)
         ended = command(
@@ -508,7 +508,7 @@ def test_a_fifo(tmp_path: Path, out: Path) -> None:
 
 
 def test_sizes_that_only_the_file_claims(tmp_path: Path, out: Path) -> None:
-    """Nothing is reserved for them."""
+    """No memory is reserved for them."""
     path = tmp_path / "big.arrow"
     for squeezed in ("lz4", "zstd"):
         options = pa.ipc.IpcWriteOptions(compression=squeezed)
@@ -524,12 +524,12 @@ def test_sizes_that_only_the_file_claims(tmp_path: Path, out: Path) -> None:
 
 
 def test_blocks_that_are_named_many_times(tmp_path: Path, out: Path) -> None:
-    """A directory that names one batch again and again makes no more rows than the file has."""
+    """A directory that lists one batch repeatedly does not yield more rows than the file has."""
     path = tmp_path / "again.arrow"
     whole = bytearray(ipc(pa.table({"url": [f"/{n:02}" for n in range(40)]}), stream=False))
     reader = pa.ipc.open_file(pa.py_buffer(bytes(whole)))
     assert reader.num_record_batches == 20
-    # the blocks of the directory, three words each, begin with the places of the messages
+    # the blocks of the directory, three words each, begin with the positions of the messages
     footer = len(whole) - 10 - int.from_bytes(whole[-10:-6], "little")
     starts = [m.start() for m in re.finditer(re.escape(whole[8:12]), bytes(whole[:footer]))]
     places = [whole.index(start.to_bytes(8, "little"), footer) for start in starts[1:21]]
@@ -551,7 +551,7 @@ def test_a_dataset_of_files(tmp_path: Path, out: Path) -> None:
         folder.mkdir()
         table = pa.table({"number": [number], "slug": [f"s-{number}"], "other": [b"x"]})
         pa.feather.write_feather(table, folder / "a.arrow", compression="zstd")
-    table = pa.table({"number": pa.array([7], pa.int32())})  # other types, and a column less
+    table = pa.table({"number": pa.array([7], pa.int32())})  # other types, and one column less
     pa.feather.write_feather(table, tmp_path / "country=fr" / "b.arrow")
     fields = [("number", pa.int64()), ("slug", pa.string()), ("country", pa.string())]
     kind = pads.partitioning(pa.schema(fields[2:]), flavor="hive")
@@ -578,7 +578,7 @@ def test_a_file_that_shrinks_is_no_crash(tmp_path: Path, out: Path) -> None:
 
 
 def test_only_the_columns_of_a_file_that_are_needed(tmp_path: Path, out: Path) -> None:
-    """All kinds of columns around that which is asked for, and bodies of any alignment."""
+    """All kinds of columns around the mapped one, and bodies of any alignment."""
     rows = 500
     urls = [f"/{n}" for n in range(rows)]
     others = {
@@ -620,7 +620,7 @@ print(report.urls, re.search(r"VmHWM:\\s*(\\d+) kB", open("/proc/self/status").r
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="tells no peak")
 def test_memory_of_a_wide_batch(tmp_path: Path, out: Path) -> None:
-    """A file of 400 MB that is one batch: what nobody asks for takes no memory."""
+    """A file of 400 MB that is one batch: unmapped columns take no memory."""
     rows, path = 100_000, tmp_path / "wide.arrow"
     wide = pa.array(["x" * 1000]).take(pa.array([0] * rows, pa.int32()))
     columns = {"url": pa.array([f"/{n}" for n in range(rows)]), **dict.fromkeys("abcd", wide)}

@@ -1,4 +1,4 @@
-"""The benches: catalogs come out as promised, and a contestant that did less is found out."""
+"""The benches: catalogs are as documented, and an incomplete contestant is detected."""
 
 from __future__ import annotations
 
@@ -164,7 +164,7 @@ def test_the_check_passes_a_whole_job_and_finds_a_lesser_one(
     out = stdlib(ten_thousand, tmp_path / "out")
     (shard,) = check.shards(out)
     assert check.check(out, want) == shard.stat().st_size
-    # an independent look at the same file
+    # an independent check of the same file
     tree = ElementTree.fromstring(gzip.decompress(shard.read_bytes()))
     found = [loc.text for loc in tree.iter(f"{NAMESPACE}loc")]
     assert found == urls
@@ -201,7 +201,7 @@ def test_too_large_a_shard_is_found(tmp_path: Path) -> None:
 
 def test_costs_are_those_of_the_child(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(common, "WORK", tmp_path)
-    ballast = bytearray(200 << 20)  # must not count as memory of what we start
+    ballast = bytearray(200 << 20)  # must not count as memory of the child process
     busy = "import time; b = bytearray(64 << 20); e = time.process_time() + 0.3\n"
     busy += "while time.process_time() < e: pass\ntime.sleep(0.3)"
     cost = common.measure([sys.executable, "-S", "-c", busy])
@@ -230,6 +230,34 @@ def test_the_runner_with_the_standard_library_peer(tmp_path: Path) -> None:
         assert result["output_bytes"] > 100_000
     assert str(tmp_path) not in told.read_text()
     assert "| Python standard library, gzip 1 | 5 k |" in done.stdout
+
+
+def test_the_runner_with_two_of_urlset(tmp_path: Path) -> None:
+    own = Path(sys.executable).parent / "urlset"
+    if not own.exists():
+        pytest.skip("the command urlset is not installed beside this Python")
+    busy = tmp_path / "busy"
+    busy.write_text(f"""#!{sys.executable}
+import sys, time
+from urlset.cli import main
+end = time.process_time() + ("--out" in sys.argv) * 3
+while time.process_time() < end: pass
+main()
+""")
+    busy.chmod(0o755)
+    told = tmp_path / "run.json"
+    script = [sys.executable, str(BENCHES / "run.py"), "--rows", "1k", "--repeat", "1"]
+    options = ["--only", "stdlib-gz,urlset-csv-gz", "--against", str(busy), "--json", str(told)]
+    done = subprocess.run([*script, *options], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    keys = [result["key"] for result in json.loads(told.read_text())["results"]]
+    assert keys == ["urlset-csv-gz", "urlset-csv-gz-other"]
+    (line,) = (
+        line for line in done.stdout.splitlines() if line.startswith("| urlset, CSV to gzip")
+    )
+    least, other, ratio = (float(cell) for cell in line.split("|")[2:5])
+    assert other > 3 > least
+    assert ratio == pytest.approx(least / other, abs=0.01)
 
 
 def test_extensions_counts_what_was_written(tmp_path: Path) -> None:
@@ -288,7 +316,7 @@ def test_targets_of_runs_of_several_sizes() -> None:
     assert lines[2:5] == [
         "| CSV to gzip, time / `igzip -1`, 2 M rows | 2.50 | ≤ 1.5 | ≤ 1 | **not met** | run |",
         "| CSV to gzip, time / `igzip -1`, 10 M rows | 1.25 | ≤ 1.5 | ≤ 1 | met | run |",
-        # only where it was measured
+        # only if it was measured
         "| CSV to gzip against Polars + igzip, 2 M rows | 5.00 x | ≥ 4 x | ≥ 7 x | met | run |",
     ]
 

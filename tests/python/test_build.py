@@ -1,4 +1,4 @@
-"""From a file to what a crawler reads."""
+"""From a file to the entries that a crawler reads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cells that are no URL, hosts that cannot exist, and what is counted about the URLs of a build."""
+"""Cells without a URL, hosts that cannot exist, and the warnings about the URLs of a build."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PLACEHOLDERS = [
     "--", "—", "?", "\\N", "TBD", "[object Object]", "#REF!", "#DIV/0!", "<NA>", "{{url}}",
     "{{ product:url }}", "${url}", "<%= url %>", "{url}", "%s", "  N/A  ",
 ]  # fmt: skip
-#: no URL, but what a template may be filled with
+#: no URL, but a valid value of a template
 VALUES = ["0", "na", "true", "unknown"]
 
 
@@ -98,7 +98,7 @@ def test_relative_urls_are_joined_where_that_is_asked_for(out: Path, tmp_path: P
         f"{SITE}/e", f"{SITE}/x/y/www.x.example",
     ]  # fmt: skip
     assert report.rejects["by_code"] == {"loc.no_host": 1}
-    # the command line and the file of options know it too, for each set
+    # the command line and urlset.toml have the option too, for each set
     (tmp_path / "in.csv").write_text("url\na/b\n")
     toml = tmp_path / "urlset.toml"
     toml.write_text(
@@ -122,7 +122,7 @@ def test_placeholders_in_the_columns_of_a_template(out: Path) -> None:
         assert [row["value"].strip() for row in found] == [cell.strip() for cell in PLACEHOLDERS]
         assert {(row["code"], row["column"]) for row in found} == {("loc.relative", "slug")}
         assert len(locs(out)) == len(slugs) - len(PLACEHOLDERS)
-    # a gap is told of its column, blank or not
+    # a gap is reported with its column, blank or not
     build({"id": [1, 2, 3], "slug": ["", " ", "a"]}, out, loc_template="/p/{id}/{slug}")
     assert [(row["code"], row["column"]) for row in rejects(out)] == [("loc.empty", "slug")] * 2
     build({"id": [0.5, float("nan")]}, out, loc_template="/p/{id}")
@@ -284,7 +284,7 @@ def test_of_many_urls_a_sample_is_looked_at(out: Path, tmp_path: Path) -> None:
         for options in ({"threads": 1}, {"threads": 4, "max_urls": 1_000})
     }
     (count,) = counts
-    # 52,000 pages have two URLs, and one of 8, 16 or 32 is looked at
+    # 52,000 pages have two URLs, and one of 8, 16 or 32 is in the sample
     assert any(abs(count * rate / 52_000 - 1) < 0.1 for rate in (8, 16, 32)), count
 
 

@@ -1,4 +1,4 @@
-"""A person's view: signals, statuses, one line an error, JSON, progress, the three twins."""
+"""The command line: signals, statuses, one line per error, JSON, progress, three interfaces."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def catalog(tmp_path: Path) -> Path:
 
 
 def stop(args: list[object], number: int, *, send: bytes = b""):
-    """Starts a build whose stdin delivers no more, and sends it a signal when it waits."""
+    """Starts a build whose stdin delivers nothing more, and sends it a signal when it waits."""
     process = subprocess.Popen(
         [sys.executable, "-m", "urlset", *map(str, args)],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
@@ -93,7 +93,7 @@ def test_a_signal_while_rows_flow(tmp_path: Path, out: Path) -> None:
 
 
 def test_a_keyboard_interrupt_from_python(tmp_path: Path, out: Path) -> None:
-    """It comes when the current batch returns, not when the source ends."""
+    """It is raised when the current batch returns, not when the source ends."""
     import pyarrow as pa
 
     schema = pa.schema([("url", pa.string())])
@@ -306,7 +306,7 @@ def test_every_option_is_a_key_of_toml(catalog: Path, out: Path) -> None:
     assert (ended.status, report["urls"], report["filtered"]) == (0, 99, 1), ended
     assert (folder / "out/x.xml").exists() and (folder / "state/x/manifest.json").exists()
     assert report["url"] == f"{SITE}/s/x.xml" and len(report["indexes"]) == 4
-    # without INPUT ./urlset.toml is taken; what is given goes before
+    # without INPUT ./urlset.toml is used; options of the command line override it
     ended = urlset("build", "--max-urls", 50, "--json", "-", cwd=folder)
     assert len(json.loads(ended.out)["shards"]) == 2
     report = package.build(config=folder / "urlset.toml", max_urls=25)
@@ -358,7 +358,7 @@ def test_unknown_keywords_of_python(catalog: Path, out: Path) -> None:
 
 
 def test_the_exports_are_what_is_promised() -> None:
-    # most are imported when they are asked for
+    # most are imported on first use
     exports = {name: getattr(package, name) for name in package.__all__}
     assert not any(inspect.ismodule(value) for value in exports.values())
     public = {
@@ -425,21 +425,21 @@ def test_the_report_is_no_input_of_a_set(catalog: Path, tmp_path: Path, site: st
 
 
 def test_an_interrupt_without_output(catalog: Path, out: Path) -> None:
-    """Nothing to tell it to does not keep a build from leaving."""
+    """A build ends after a signal, even if no output is open."""
     command = f"exec {shlex.quote(sys.executable)} -m urlset build - --site {SITE} --out {out} >&-"
     process = subprocess.Popen(["sh", "-c", command], stdin=subprocess.PIPE, stderr=subprocess.PIPE)
     wait_until_idle(process)
     process.send_signal(signal.SIGTERM)
     assert process.wait(20) == 143
     assert process.stdin is not None and process.stderr is not None
-    said = process.stderr.read()  # by the core, or where that is slow by the command
+    said = process.stderr.read()  # by the core, or by the command if the core is slow
     assert said in (b"urlset: stopped; nothing was published\n", b"urlset: stopped by a signal\n")
     process.stdin.close()
 
 
 @pytest.mark.parametrize("options", [["--version"], ["build", "--help"], ["read", "--help"]])
 def test_an_output_that_takes_nothing(options: list[str]) -> None:
-    """A full disk behind standard output is no defect of urlset, and no traceback."""
+    """A full disk behind standard output is an error message, not a traceback."""
     with Path("/dev/full").open("wb") as full:
         ended = subprocess.run(
             [sys.executable, "-m", "urlset", *options],

@@ -1,4 +1,4 @@
-"""A build that is killed leaves what is live whole, and the next one completes or cleans up."""
+"""A killed build leaves the live set complete, and the next one completes or cleans up."""
 
 from __future__ import annotations
 
@@ -79,13 +79,13 @@ def drive(what: str, at: int, args: list[str]) -> subprocess.CompletedProcess[by
 
 
 def no_leftovers(out: Path) -> None:
-    """Only what the manifest lists, and the state folder with nothing left over."""
+    """Only the files of the manifest, and no leftovers in the state folder."""
     assert sorted(path.name for path in (out / ".urlset").iterdir()) == ["lock", "manifest.json"]
 
 
 @pytest.fixture
 def catalogs(tmp_path: Path) -> tuple[Path, list[str], Path, list[str]]:
-    """A catalog of over 30 shards, and one in which all borders are shifted."""
+    """A catalog of over 30 shards, and one in which all boundaries are shifted."""
     old, new = tmp_path / "old.csv", tmp_path / "new.csv"
     before = write_catalog(old, range(3_300))
     after = write_catalog(new, (n for n in range(7, 3_500) if n % 50))
@@ -93,7 +93,7 @@ def catalogs(tmp_path: Path) -> tuple[Path, list[str], Path, list[str]]:
 
 
 def kill_at_calls(tmp_path: Path, catalogs, layout: tuple[str, ...], step: int) -> int:
-    """Kills a publication at every ``step``-th rename and removal; returns how often."""
+    """Kills a publication at every ``step``-th rename and removal; returns the number of kills."""
     old, before, new, after = catalogs
     out = tmp_path / "out"
     first = tmp_path / "first"
@@ -107,7 +107,7 @@ def kill_at_calls(tmp_path: Path, catalogs, layout: tuple[str, ...], step: int) 
             assert int(done.stdout.decode().split("calls ")[1]) < at
             return moments
         assert done.returncode == -signal.SIGKILL
-        urls = live_urls(out)  # every file is whole, and there
+        urls = live_urls(out)  # every file exists and is complete
         if layout is STABLE:
             assert urls in (before, after)
         else:
@@ -154,7 +154,7 @@ def test_a_disk_that_fails_at_any_call(tmp_path: Path, catalogs, layout) -> None
 
 
 def kill_at_random(tmp_path: Path, catalogs, layout: tuple[str, ...], times: int) -> None:
-    """So many builds are killed; those that were quicker than the kill do not count."""
+    """This many builds are killed; those that ended before the kill do not count."""
     old, before, new, after = catalogs
     out = tmp_path / "out"
     started = time.monotonic()
@@ -196,7 +196,7 @@ def test_killed_at_random_moments(tmp_path: Path, catalogs, layout) -> None:
 
 
 def test_a_full_disk(tmp_path: Path) -> None:
-    """On a small filesystem of its own, where the tests may mount one."""
+    """On a separate small filesystem, if the tests may mount one."""
     small = tmp_path / "small"
     small.mkdir()
     mounted = subprocess.run(

@@ -1,4 +1,4 @@
-"""CSV as people and shops write it."""
+"""CSV files as shops export them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The interface of destinations: the folder's objects, and a store that is not a folder at all."""
+"""The interface of destinations: the objects of a folder, and a store without folders."""
 
 from __future__ import annotations
 

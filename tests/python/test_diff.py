@@ -77,7 +77,7 @@ def test_on_disk_as_in_memory(tmp_path: Path) -> None:
     few, many = urlset.diff(a, b, memory=1 << 20), urlset.diff(a, b)
     on_disk, in_memory = rows_of(few), rows_of(many)
     assert in_memory == model(old, new)
-    assert on_disk != in_memory  # it did spill: the order tells
+    assert on_disk != in_memory  # it did spill, as the order shows
     assert sorted(on_disk, key=str) == sorted(in_memory, key=str)
     again = urlset.diff(a, b, memory=1 << 20, threads=1)
     assert rows_of(again) == on_disk
@@ -108,9 +108,9 @@ def test_manifests_spare_the_reading(tmp_path: Path) -> None:
         (root / ".urlset" / "manifest.json").write_text(manifest_text(shards=shards))
     changes = urlset.diff(*roots)
     third = [dict(sorted(site.items())[2::3]) for site in (old, new)]
-    assert rows_of(changes) == model(*third)  # the manifest is believed for the other two
+    assert rows_of(changes) == model(*third)  # the manifest determines the other two
     assert changes.counts.equal_files == 2
-    # a file that is not the one of the manifest any more is read after all
+    # a file that differs from its manifest is read
     path = roots[1] / "s0.xml.gz"
     path.write_bytes(gzip.compress(gzip.decompress(path.read_bytes()), 9))
     assert urlset.diff(*roots).read_all().num_rows >= len(model(*third))
@@ -183,7 +183,7 @@ def test_a_url_that_is_listed_twice_counts_once(
         rows.append("<url><loc>https://a.example/both</loc></url>")
         files = ["".join(rows)] if together else rows
         for n, text in enumerate(files):
-            # a comment, so that no two files are equal and left out
+            # a comment, so that no two files are equal and skipped
             data = f'<urlset xmlns="{NS}"><!-- {name} {n} -->{text}</urlset>'
             (root / f"{n}.xml").write_text(data)
     changes = urlset.diff(tmp_path / "old", tmp_path / "new")
@@ -195,7 +195,7 @@ def test_a_url_that_is_listed_twice_counts_once(
 
 @pytest.mark.parametrize("memory", [1 << 20, 256 << 20])
 def test_a_url_with_thousands_of_different_entries(tmp_path: Path, memory: int) -> None:
-    """More than are told apart one by one: the order does not matter, one that differs does."""
+    """More variants than are compared one by one: their order is ignored, a difference is found."""
     dates = [f"2026-01-01T00:{n // 60 % 60:02}:{n % 60:02}.{n}Z" for n in range(5_000)]
 
     def side(name: str, dates: list[str]) -> Path:

@@ -1,4 +1,4 @@
-"""SIGINT and SIGTERM at any time: the status says so, and there is never a traceback."""
+"""SIGINT and SIGTERM at any time: the status reports it, and there is never a traceback."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 STATUS = {signal.SIGINT: 130, signal.SIGTERM: 143}
-#: as the console script does it; what comes before is the start of Python itself
+#: as the console script does it; before that is the start of Python itself
 COMMAND = """
 import os
 from urlset.__main__ import handle_early_signals, main
@@ -43,7 +43,7 @@ def commands(catalog: Path, out: Path) -> list[list[str]]:
 
 
 def ended(args: list[str], number: signal.Signals, after: float) -> tuple[int, str]:
-    """The status, and all that was printed, of a command that a signal reaches so late."""
+    """The status, and all that was printed, of a command that receives a signal after a delay."""
     process = subprocess.Popen(
         [sys.executable, "-c", COMMAND, *args], stdout=subprocess.PIPE, stderr=subprocess.STDOUT
     )

@@ -1,4 +1,4 @@
-"""Encodings, ends of lines, DOCTYPEs and addresses that are odd but can be read."""
+"""Unusual but readable encodings, ends of lines, DOCTYPEs and addresses."""
 
 from __future__ import annotations
 

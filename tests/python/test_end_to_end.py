@@ -1,4 +1,4 @@
-"""Each part of the protocol by the command line: from a file to what a crawler reads by lxml."""
+"""Each part of the protocol by the command line: from a file to the entries, read by lxml."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Blocks of rows that repeat give equal shards: under ``stable`` one file, written once, whole."""
+"""Repeated blocks of rows make equal shards: under ``stable`` one file, written once."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def repeated(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def check(out: Path) -> None:
-    """Every file inflates, and is of the size that the manifest says."""
+    """Every file can be decompressed, and has the size in the manifest."""
     manifest = json.loads((out / ".urlset/manifest.json").read_text())
     assert manifest["urls"] == BLOCK_ROWS * TIMES
     assert len(manifest["shards"]) < TIMES  # equal shards share a file
@@ -87,7 +87,7 @@ def test_verify_staged_accepts_kept_duplicates(tmp_path: Path, sets: int) -> Non
     report = json.loads(ended.out)
     assert report["urls"] == 140 * sets
     assert len({shard["path"] for shard in report["shards"]}) < len(report["shards"])
-    # and again, where nothing is staged
+    # and again, when nothing is staged
     assert urlset("build", "--verify-staged", cwd=tmp_path).status == 0
     index = report["indexes"][0]["path"]
     listed = [
@@ -99,7 +99,7 @@ def test_verify_staged_accepts_kept_duplicates(tmp_path: Path, sets: int) -> Non
 
 
 def test_verify_staged_finds_a_file_that_lacks_rows(tmp_path: Path) -> None:
-    """The count is checked still: a live shard with a row less, of the same size and time."""
+    """The count is still checked: a live shard with one row less, of the same size and time."""
     out = tmp_path / "out"
     source = tmp_path / "c.csv"
     source.write_text("url\n" + "".join(f"{SITE}/{number}\n" for number in range(20)))

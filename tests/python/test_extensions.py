@@ -1,4 +1,4 @@
-"""Random rows with every extension at once: valid, and read back as what the rows said."""
+"""Random rows with every extension at once: valid, and read back with the values of the rows."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ LANGUAGES_OF_PAGE = ["de", "fr", "es", "it", "nl", "pl", "pt", "sv"]
 
 
 def written(row: dict[str, str]) -> str:
-    """A row with images and alternates as the protocol wants it, letter by letter."""
+    """A row with images and alternates exactly as in the protocol."""
     pictures = "".join(
         f"<image:image><image:loc>{row[f'image_{n}']}</image:loc></image:image>" for n in range(3)
     )
@@ -54,7 +54,7 @@ def written(row: dict[str, str]) -> str:
 
 @pytest.mark.parametrize("more", [0, 1])
 def test_50_mib_with_extensions(tmp_path: Path, out: Path, more: int) -> None:
-    """The bytes close the shard, long before 50,000 URLs do, at the last byte there is."""
+    """The byte limit closes the shard long before 50,000 URLs, at its last byte."""
     rows: list[dict[str, str]] = []
     room = 52_428_800 - len(FRAME)
     while True:
@@ -64,7 +64,7 @@ def test_50_mib_with_extensions(tmp_path: Path, out: Path, more: int) -> None:
         row |= {code: f"{SITE}/{code}/{number}-{'y' * 200}" for code in LANGUAGES_OF_PAGE}
         row["de"] = row["loc"]
         size = len(written(row))
-        if room < 2 * size + 2_000:  # the last row takes what is left
+        if room < 2 * size + 2_000:  # the last row fills the rest
             last = {**row, "image_0": f"https://cdn.example/{'z' * 1_000}"}
             spare = room - len(written(last)) + more
             assert 0 <= spare < 8 * 1_700
@@ -106,7 +106,7 @@ def test_50_mib_with_extensions(tmp_path: Path, out: Path, more: int) -> None:
 
 
 SEPARATOR = "|"
-#: what else a build tells; its own rules have tests of their own
+#: other warnings of a build; their rules have separate tests
 ELSEWHERE = {
     "priority.ignored", "loc.over_1024", "manifest.config", "loc.fragment", "loc.entity",
     "loc.backslash", "loc.placeholder", "loc.variant", "lastmod.same",
@@ -138,7 +138,7 @@ JSON_CELLS = st.one_of(
     st.builds(json.dumps, JSON_LISTS).map(lambda text: text[:-1]),
     st.just('{"url": "/a.jpg"}'),
 )
-#: what stands between two separators is a URL of its own
+#: the text between two separators is a separate URL
 PART = URL.map(lambda url: url.replace(SEPARATOR, ""))
 DELIMITED = st.lists(st.one_of(PART, st.just(" ")), min_size=1, max_size=3).map(SEPARATOR.join)
 
@@ -148,7 +148,7 @@ def videos(draw: st.DrawFn) -> dict[str, Any]:
     made: dict[str, Any] = {tag: draw(one_of(known)) for tag, known in SIMPLE.items()}
     for tag, pairs in RELATED.items():
         made[tag], made[f"{tag}_relationship"] = draw(one_of(pairs))
-    # mostly good: a video is left out where one of these is not
+    # mostly valid: a video is omitted if one of these is not
     made["thumbnail_loc"] = draw(st.one_of(LOC, MAYBE_URL))
     made["title"] = draw(st.one_of(TEXT.map(lambda text: f"T {text}"), LONG, TEXT, st.none()))
     made["description"] = draw(st.one_of(TEXT.map(lambda text: f"D {text}"), LONG, TEXT))
@@ -236,7 +236,7 @@ MODES = {
 
 
 def expected(table: list[dict[str, Any]], mode: str) -> tuple[list[Entry], Notes, int]:
-    """The entries in their order, what is counted, and how many rows are rejected."""
+    """The entries in their order, the warnings, and the number of rejected rows."""
     notes: Notes = Counter()
     made: list[Entry] = []
     members: list[tuple[dict[str, Any], Entry]] = []
@@ -296,7 +296,7 @@ USED = {"images": "image", "alternates": "xhtml", "videos": "video", "news": "ne
 def check(
     folder: Path, table: list[dict[str, Any]], mode: str, size: int, batch: int, layout: str
 ) -> None:
-    if mode == "group":  # the rows of a key stand together; each such run has a key of its own
+    if mode == "group":  # the rows of a key are adjacent; each such run has a separate key
         for number, row in enumerate(table):
             if row["key"] == "A":
                 row["key"] = f" &{number // 4} "
@@ -331,7 +331,7 @@ def check(
 
 
 def valid(path: Path) -> None:
-    """Checks a shard against the official schemas, where they are."""
+    """Checks a shard against the official schemas, if available."""
     if SCHEMAS is not None:
         SCHEMAS.assertValid(etree.parse(path))
 

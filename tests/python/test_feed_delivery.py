@@ -1,4 +1,4 @@
-"""The change feed is where the user wants it, or waits for it: whatever happens to a build."""
+"""The change feed is delivered, or pending for delivery, after any failure of a build."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from conftest import SITE, Ended, read_set, urlset
 
-#: kills a build at, before or after, the N-th call of those by which a publication changes files
+#: kills a build at, before or after the N-th call with which a publication changes files
 DRIVER = """
 import os, signal, sys
 
@@ -65,7 +65,7 @@ def rows(path: Path) -> list[tuple[str, str]]:
 
 
 def applied(known: set[str], feeds: list[Path]) -> set[str]:
-    """What a reader of these feeds, in this order, believes to be live."""
+    """The live set according to these feeds, in this order."""
     known = set(known)
     for feed in feeds:
         for change, loc in rows(feed):
@@ -98,7 +98,7 @@ def killed_everywhere(tmp_path: Path, step: int, moment: str) -> int:
             assert kills
             return kills
         assert done.returncode == -signal.SIGKILL, done.stderr
-        # a reader who takes a feed away at once, as announce does
+        # a reader that takes a feed away at once, as announce does
         taken = []
         if target.exists():
             taken.append(target.rename(target.with_name("taken.csv")))
@@ -131,7 +131,7 @@ def test_a_kill_at_every_call(tmp_path: Path, moment: str) -> None:
 
 
 def limited(args: list[str], size: int) -> Ended:
-    """A build that may write no larger file than so many bytes."""
+    """A build with a limit of the bytes of a file."""
     code = (
         "import resource, sys; from urlset.cli import main;"
         f"resource.setrlimit(resource.RLIMIT_FSIZE, ({size}, {size})); main(sys.argv[1:])"
@@ -142,7 +142,7 @@ def limited(args: list[str], size: int) -> Ended:
 
 @pytest.fixture
 def full(tmp_path: Path) -> Path:
-    """A folder with no room left."""
+    """A folder without space."""
     folder = tmp_path / "full"
     folder.mkdir()
     mounted = subprocess.run(
@@ -155,7 +155,7 @@ def full(tmp_path: Path) -> Path:
 
 
 def test_a_full_target(tmp_path: Path, out: Path, full: Path) -> None:
-    """What was there stays; the feed waits, also over builds without one, and comes in order."""
+    """An existing file stays; the feed stays pending over builds, and is delivered in order."""
     source, target = tmp_path / "c.csv", full / "changes.csv"
     target.write_text("of the night before\n")
     nights = [range(600), range(50, 700), range(50, 700), range(90, 650)]
@@ -202,7 +202,7 @@ def test_a_feed_beyond_the_limit_of_a_file(tmp_path: Path, out: Path) -> None:
 
 
 def test_feeds_take_the_place_of_no_file(tmp_path: Path, out: Path) -> None:
-    """A journal's own paths are not followed: not to another folder, not over what is there."""
+    """Paths in a journal are not trusted: no other folder, no replacement of an existing file."""
     source, target = tmp_path / "c.csv", tmp_path / "feeds/changes.csv"
     catalog(source, range(60))
     assert build(source, out).status == 0
@@ -256,7 +256,7 @@ def test_a_feed_to_a_pipe(tmp_path: Path, out: Path) -> None:
 
 
 def test_a_pending_feed_of_0_1(tmp_path: Path, out: Path) -> None:
-    """Its journal does not say where the feed was to go."""
+    """Its journal does not contain the path of the feed."""
     source = tmp_path / "c.csv"
     catalog(source, range(60))
     assert build(source, out).status == 0

@@ -1,4 +1,4 @@
-"""Which addresses a fetch may reach: the one that was checked is the one that is connected to."""
+"""Which addresses a fetch may reach: it connects to the address that was checked."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def server() -> Iterator[HostileServer]:
 
 @pytest.fixture
 def names(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[list[str]]]:
-    """Names and the answers to each query for them in turn; the last one is repeated."""
+    """Names, and the successive answers to queries for them; the last one is repeated."""
     known: dict[str, list[list[str]]] = {}
     real = socket.getaddrinfo
 
@@ -88,12 +88,12 @@ def code_of(url: str, **options: Any) -> str:
 def test_rebinding_reaches_nothing(
     server: HostileServer, names: dict[str, list[list[str]]], connected: list[Any]
 ) -> None:
-    """The name is public when it is checked; it would be private when it is asked for again."""
+    """The name is public when it is checked; a second query would return a private address."""
     names["rebind.test"] = [["8.8.8.8"], ["127.0.0.1"]]
     assert code_of(f"http://rebind.test:{server.port}/sitemap.xml") in (
         "fetch.failed", "fetch.refused",
     )  # fmt: skip
-    # connected to what was checked; the retry asked again, checked again, and was refused
+    # connected to the checked address; the retry resolved and checked again, and was refused
     assert connected == ["8.8.8.8"]
     assert server.connections == 0 and server.asked == []
 
@@ -129,7 +129,7 @@ def test_a_name_with_a_public_address(
 def test_spellings_of_this_machine(
     server: HostileServer, host: str, proxy: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As the target, and as what a server redirects to; behind a proxy, too."""
+    """As the target, and as the target of a redirect; behind a proxy, too."""
     if proxy:
         if "\\" in host:
             pytest.skip("the host is 8.8.8.8 to both readers of URLs")
@@ -143,7 +143,7 @@ def test_spellings_of_this_machine(
 def test_a_redirect_to_a_private_address(
     server: HostileServer, names: dict[str, list[list[str]]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The first hop is made public by the test; the second is what it says."""
+    """The first hop is made public by the test; the second is really private."""
     from urlset.transport import address
 
     real = address.is_public
@@ -175,7 +175,7 @@ def test_a_redirect_to_a_private_address(
 def test_no_proxy_hosts_are_checked(
     server: HostileServer, names: dict[str, list[list[str]]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A host that NO_PROXY excepts is connected to from here, and so it is checked here."""
+    """A host in NO_PROXY is connected to directly, so its address is checked."""
     names["inside.test"] = [["127.0.0.1"]]
     monkeypatch.setenv("http_proxy", server.base)
     monkeypatch.setenv("no_proxy", "inside.test")
@@ -186,7 +186,7 @@ def test_no_proxy_hosts_are_checked(
 def test_behind_a_proxy_the_proxy_resolves(
     server: HostileServer, names: dict[str, list[list[str]]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    names["shop.test"] = []  # asking this machine for it would fail
+    names["shop.test"] = []  # a query for it on this machine would fail
     monkeypatch.setenv("http_proxy", server.base.removeprefix("http://"))
     monkeypatch.delenv("no_proxy", raising=False)
     server.pages["http://shop.test/sitemap.xml"] = urlset_of("http://shop.test", 4)
@@ -236,7 +236,7 @@ def test_each_child_is_resolved_and_checked(
 
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A certificate for shop.test that vouches for itself, with its key."""
+    """A self-signed certificate for shop.test, with its key."""
     from cryptography import x509
     from cryptography.hazmat.primitives import hashes, serialization
     from cryptography.hazmat.primitives.asymmetric import ec
@@ -267,7 +267,7 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 class TlsServer:
-    """Answers every request over TLS with one body; tells which name the client asked for."""
+    """Answers every request over TLS with one body; records the name that the client requested."""
 
     def __init__(self, certificate: Path, body: bytes) -> None:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -320,7 +320,7 @@ def test_tls_keeps_the_name(
     # another name than the certificate's
     with pytest.raises(urlset.InputError, match="CERTIFICATE_VERIFY_FAILED"):
         urlset.verify(url.replace("shop.test", "other.test"), allow_private=True)
-    # an authority that nobody knows
+    # an unknown authority
     monkeypatch.delenv("SSL_CERT_FILE")
     with pytest.raises(urlset.InputError, match="CERTIFICATE_VERIFY_FAILED"):
         urlset.verify(url, allow_private=True)

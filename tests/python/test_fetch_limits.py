@@ -38,7 +38,7 @@ def server() -> Iterator[HostileServer]:
 
 
 def failure(url: str) -> tuple[str, float]:
-    """What is said of a target that cannot be fetched, and after how many seconds."""
+    """The error for a target that cannot be fetched, and the seconds until then."""
     start = time.monotonic()
     with pytest.raises(urlset.InputError) as error:
         urlset.verify(url, allow_private=True)
@@ -52,7 +52,7 @@ def failure(url: str) -> tuple[str, float]:
 def test_the_deadline_is_for_all_redirects_and_tries(
     server: HostileServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each hop takes less than any timeout, each try as well; together they do not."""
+    """Each hop and each try take less than their timeouts; all together take longer."""
     monkeypatch.setattr(download, "DEADLINE", 2.0)
 
     def slowly(c: Connection) -> None:
@@ -69,11 +69,11 @@ def test_the_deadline_is_for_all_redirects_and_tries(
     with pytest.raises(urlset.InputError) as error:
         urlset.verify(f"{server.base}/busy.xml", allow_private=True)
     assert error.value.code == "fetch.status" and time.monotonic() - start < 20
-    assert len(server.asked) == 1  # the second try would come too late
+    assert len(server.asked) == 1  # the second try would be too late
 
 
 def test_the_minimum_rate(server: HostileServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A fast start is no excuse for being slow afterwards; a slow answer that ends is good."""
+    """A fast start does not allow a slow rest; a slow answer that ends in time is accepted."""
     monkeypatch.setattr(budget, "RATE_WINDOW", 1.0)
 
     def fast_then_slow(c: Connection) -> None:
@@ -139,7 +139,7 @@ def test_a_resolver_that_never_answers(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_deadline_of_a_target(server: HostileServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The files that were fetched by then are read, each of the others is a finding."""
+    """The fetched files are read, each of the others is a finding."""
     monkeypatch.setattr(download, "TARGET_DEADLINE", 3.0)
     monkeypatch.setattr(fetch, "GRACE", 1.0)
     monkeypatch.setattr(budget, "RATE_WINDOW", 1.5)
@@ -160,7 +160,7 @@ def test_the_deadline_of_a_target(server: HostileServer, monkeypatch: pytest.Mon
 def test_threads_that_hang_do_not_hold_the_run(
     server: HostileServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The calling thread keeps the deadline even where a worker does not."""
+    """The calling thread keeps the deadline even if a worker does not."""
     monkeypatch.setattr(download, "TARGET_DEADLINE", 1.0)
     monkeypatch.setattr(fetch, "GRACE", 0.5)
     stopped = threading.Event()
@@ -211,7 +211,7 @@ def test_inflating_takes_linear_time(data: bytes, size: int) -> None:
 
 
 def test_inflating_agrees_with_gzip() -> None:
-    """At every cut, and with every kind of rest behind it."""
+    """At every cut, and with every kind of bytes after it."""
     text = os.urandom(3_000) + b"a" * 20_000
     whole = gzip.compress(text[:7_000]) + gzip.compress(b"") + gzip.compress(text[7_000:])
     assert b"".join(inflate.gunzip(io.BytesIO(whole))) == text
@@ -238,7 +238,7 @@ def folder_size() -> int:
 def test_inflated_bytes_count(
     server: HostileServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Twenty answers of 40 kB that inflate to 40 MB each: the limits are for what is on disk."""
+    """Twenty answers of 40 kB, 40 MB each decompressed: the limits apply to bytes on disk."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.setattr(download, "MAX_TOTAL", 100 << 20)
     bomb = gzip.compress(urlset_of(server.base) + b" " * (40 << 20))
@@ -263,7 +263,7 @@ def test_inflated_bytes_count(
     over.set()
     thread.join()
     assert 40 << 20 < peak <= 100 << 20
-    # eight at a time: it may be that none of them fits
+    # eight at a time: possibly none of them fits
     assert report.counts["fetch.failed"] >= 18 and report.urls <= 2
     messages = {p.message for p in report.problems if p.code == "fetch.failed"}
     assert messages == {"more than 104,857,600 bytes in all files"}
@@ -331,7 +331,7 @@ def test_the_number_of_requests(server: HostileServer, monkeypatch: pytest.Monke
 
 
 def test_connections_are_used_again(server: HostileServer) -> None:
-    """And an answer that was read on one of them does not limit the next."""
+    """The bytes of one answer do not count for the next."""
     stop = threading.Event()
 
     def serve_many(c: Connection) -> None:

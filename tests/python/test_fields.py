@@ -13,7 +13,7 @@ from urlset import ConfigError, Report
 
 
 def build(column: str, values: list[str | None], out: Path, **options: object) -> Report:
-    """From CSV, since that is where text comes from."""
+    """From CSV, the input with text only."""
     path = out.parent / "c.csv"
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
@@ -60,7 +60,7 @@ def test_zones(out: Path) -> None:
     assert zoned("2024-01-01 12:00:00", "Europe/Berlin") == "2024-01-01T11:00:00Z"
     assert zoned("2024-01-01 12:00:00Z", "Europe/Berlin") == "2024-01-01T12:00:00Z"
     assert zoned("2024-01-01", "Asia/Tokyo") == "2024-01-01"
-    # the hours that a change of the clock skips or repeats still give a time
+    # the hours that a change of the clock skips or repeats still result in a time
     assert zoned("2024-03-31 02:30:00", "Europe/Berlin").startswith("2024-03-31T0")
     assert zoned("2024-10-27 02:30:00", "Europe/Berlin").startswith("2024-10-27T0")
     for wrong in ("Europe/Berlim", "../../etc/passwd", "", "+02:00x"):

@@ -14,7 +14,7 @@ from urlset import _core
 
 #: docs/verify.md states it: seconds of processor time for a document, or for each MB of it in gzip
 SECONDS = 5.0
-#: MiB of a process that reads one document, whatever its size
+#: MiB of a process that reads one document of any size
 MEMORY = 400
 
 ALL = """
@@ -35,7 +35,7 @@ of(lambda: said.append(urlset.verify(path, threads=1).counts))
 of(lambda: said.append(urlset.read(path, threads=1).read_all().num_rows))
 of(lambda: sum(batch.num_rows for batch in urlset.read(path, lenient=True, threads=1)))
 of(lambda: sum(batch.num_rows for batch in urlset.diff(sound, path, lenient=True, threads=1)))
-# of this process alone; ru_maxrss survives exec and would be that of pytest
+# of this process only; ru_maxrss survives exec and would be that of pytest
 peak = int(re.search(r"VmHWM:\\s+(\\d+)", open("/proc/self/status").read())[1]) >> 10
 print(json.dumps({"said": said, "seconds": seconds, "peak": peak}))
 """
@@ -53,7 +53,7 @@ def test_a_small_flood(name: str, tmp_path: Path) -> None:
     told = json.loads(ended.out.splitlines()[-1])
     assert max(told["seconds"]) < SECONDS, told
     assert told["peak"] < MEMORY, told
-    # an error, or it is but odd: then lxml takes it, too
+    # an error, or only unusual: then lxml accepts it, too
     counts = told["said"][0]
     assert isinstance(counts, dict)
     errors = {code for code, severity, _ in _core.finding_codes() if severity == "error"}
@@ -84,7 +84,7 @@ def test_a_flood_of_a_gigabyte(name: str, command: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("escaped", [True, False])
 def test_a_large_file_is_read_in_full(escaped: bool, tmp_path: Path) -> None:
-    """A sitemap far beyond the limits with a fault in each entry is no flood."""
+    """A sitemap far beyond the limits with a fault in each entry is read completely."""
     path = tmp_path / "sitemap.xml.gz"
     amp = "&amp;" if escaped else "&"
     entries = "".join(

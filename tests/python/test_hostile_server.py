@@ -13,7 +13,7 @@ import pytest
 import urlset
 from hostile_server import ENDLESS, FLOODS, WRONG, HostileServer, index_of, urlset_of
 
-#: the limits, small enough for a test: what they are applied to stays the same
+#: small limits for a test; they apply to the same quantities
 LIMITS = """
 from urlset.inspect import download
 from urlset.transport import budget
@@ -26,7 +26,7 @@ main()
 
 ALL = {**ENDLESS, **FLOODS, **WRONG}
 
-#: hosts that no request can be made of
+#: hosts that no request can have
 BAD_LOCS = [
     "http://&#x1F4A9;.\u200d.invalid/a", f"http://{'a' * 64}.invalid/a",
     f"http://{'a.' * 200}invalid/",
@@ -122,7 +122,7 @@ def test_as_the_target_itself(server: HostileServer, name: str, tmp_path: Path,
     for target in (urlset.verify, urlset.read):
         try:
             done = target(f"{server.base}/sitemap.xml", allow_private=True)
-            if isinstance(done, urlset.verify.__globals__["Report"]):
+            if isinstance(done, urlset.verify.__globals__["VerifyReport"]):
                 assert not done.ok, name
             else:
                 with done as rows:

@@ -1,4 +1,4 @@
-"""Images, from cells and columns of every kind to what a crawler reads."""
+"""Images, from cells and columns of every kind to the entries that a crawler reads."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def test_list_columns(out: Path, schema, type: pa.DataType) -> None:
         )
     else:
         lists = pa.array([["/a", "/b"], None, ["/c", None], ["/d", "/e"], ["/f", "/f"]], type)
-    # sliced: offsets do not begin at nought
+    # sliced: offsets do not begin at 0
     table = pa.table({"url": [f"/{n}" for n in range(5)], "i": lists}).slice(1)
     report = build(out, table, schema, image=["i"], on_bad_field="omit")
     urls = read_urls(out / "sitemap-00001.xml.gz")
@@ -157,7 +157,7 @@ def test_a_column_that_is_none(out: Path) -> None:
 
 @pytest.mark.parametrize("over", [-1, 0, 1])
 def test_bytes_are_exact_where_a_namespace_first_appears(out: Path, schema, over: int) -> None:
-    """The last element brings the namespace; header, footer and all must end at the limit."""
+    """The last element adds the namespace; the shard with header and footer ends at the limit."""
     plain = f"<url><loc>{SITE}/aaaaaaaaaaaaaaaaaaaa</loc></url>\n"
     image = f"<image:image><image:loc>{SITE}/%s</image:loc></image:image>"
     header = (

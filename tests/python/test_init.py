@@ -1,4 +1,4 @@
-"""``urlset init``: the file parses, proposes what fits, and shows what a build would do."""
+"""``urlset init``: the file is valid, proposes columns, and shows the result of a build."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def write_csv(path: Path, rows: list[dict[str, str]]) -> Path:
     return path
 
 
-#: no line break and no quote: what stays out of CSV quoting; the loc column must stay the only one
+#: without line breaks and quotes: no CSV quoting; the loc column must stay the only one
 NAMES = st.text(
     st.characters(exclude_categories=["Cs"], exclude_characters='\r\n",;\t|\0'), min_size=1
 )
@@ -122,7 +122,7 @@ def test_the_preview_shows_what_the_file_accepts(tmp_path: Path) -> None:
 
 
 def test_standard_input(tmp_path: Path) -> None:
-    lines = [f"{SITE}/page-{n},{'x' * 300}" for n in range(20_000)]  # more than is looked at
+    lines = [f"{SITE}/page-{n},{'x' * 300}" for n in range(20_000)]  # more than the preview reads
     ended = urlset("init", "-", cwd=tmp_path, input="\n".join(["url,text", *lines]).encode())
     assert ended.status == 0, ended.err
     assert tomllib.loads((tmp_path / "urlset.toml").read_text())["input"] == "-"

@@ -1,4 +1,4 @@
-"""A disk that fails any one system call of a build: what is live stays whole, one line says why.
+"""Every system call of a build fails once: the live set stays complete, one line has the reason.
 
 Errors are injected by strace, so that the writer in Rust and the publication in Python meet them
 alike. Skipped where strace is not installed or may not trace.
@@ -22,16 +22,16 @@ LAYOUTS = ("stable", "packed")
 
 @dataclass(frozen=True)
 class Night:
-    """A live set, its catalog, and the catalog of a next build that shifts every border."""
+    """A live set, its catalog, and the catalog of a next build that shifts every boundary."""
 
     layout: str
     live: Path
     before: list[str]
     source: Path
     after: list[str]
-    #: what the next build stages, by its names
+    #: the files that the next build stages
     staged: list[str]
-    #: what it removes
+    #: the files that it removes
     stale: list[str]
 
     def command(self, out: Path) -> list[str]:
@@ -60,7 +60,7 @@ def night(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     assert urlset("build", old, "--out", live, *common).status == 0
     assert urlset("build", new, "--out", next_one, *common).status == 0
     names = [{p.name for p in out.glob("*.gz")} for out in (live, next_one)]
-    # a stable shard of the former generation stays one build longer
+    # a stable shard of the previous generation is kept for one more build
     stale = sorted(names[0] - names[1]) if request.param == "packed" else []
     staged = [*sorted(names[1] - names[0] if not stale else names[1]), "sitemap.xml"]
     assert len(staged) > 30
@@ -89,7 +89,7 @@ def injected(
 ) -> subprocess.CompletedProcess[str]:
     """The next build, in which every such call on a path below the output fails."""
     log = out.parent / "strace.log"
-    # calls with the descriptor of a folder name the last part only; small files are written
+    # calls with the descriptor of a folder contain the last part only; small files are written
     # beside their name and renamed
     names = [str(out / path)]
     if path != ".":
@@ -121,7 +121,7 @@ def check(night: Night, out: Path, call: str, error: str, path: str) -> None:
     if night.layout == "stable":
         assert urls in (night.before, night.after), what
     elif not journal:
-        # packed names are replaced one by one once the journal stands, whole files all of them
+        # packed files are replaced one by one once the journal exists; each is complete
         assert urls == night.before, what
     ended = urlset(*night.command(out))
     assert ended.status == 0, what + ended.err

@@ -1,4 +1,4 @@
-"""What people have at hand: lists of URLs, packed files, files that are no tables, odd headers,
+"""Inputs of real users: lists of URLs, compressed files, files without a table, unusual headers,
 encodings, folders with other files, and objects of Python."""
 
 from __future__ import annotations
@@ -86,9 +86,9 @@ def test_packed_files_of_several_parts_and_cut_ones(
 
 
 def test_an_xz_file_cannot_ask_for_any_memory(tmp_path: Path, out: Path) -> None:
-    """A window of 3 GiB, which the file asks for and does not need."""
+    """A window of 3 GiB, which the file declares and does not need."""
     packed = lzma.compress(CSV.encode(), filters=[{"id": lzma.FILTER_LZMA2, "preset": 0}])
-    # the header of the block comes after 12 bytes; in it the window, and at its end a CRC
+    # the header of the block is at offset 12; it contains the window and ends with a CRC
     size = (packed[12] + 1) * 4
     head = bytearray(packed[12 : 12 + size])
     head[head.index(b"\x21\x01") + 2] = 39
@@ -109,7 +109,7 @@ def lines_of(text: str) -> list[tuple[int, str]]:
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
 @pytest.mark.parametrize("seed", range(3))
 def test_lists_against_a_slow_model(tmp_path: Path, out: Path, end: str, seed: int) -> None:
-    """Order and numbers of rows are right over the borders of blocks, whatever stands in lines."""
+    """Order and numbers of rows are correct across blocks, for lines of any content."""
     dice = random.Random(seed)
     lines = []
     for i in range(60_000):
@@ -155,17 +155,17 @@ def test_a_list_is_told_from_a_table(tmp_path: Path, out: Path) -> None:
     with pytest.raises(ConfigError, match="--format lines") as caught:
         package.build(path, site=SITE, out=out)
     assert caught.value.code == "column.missing"
-    # relative ones are a list only where the user says so
+    # relative URLs are a list only with the option
     path.write_text("/p/1\n/p/2\n")
     assert locs(path, out, format="lines") == [f"{SITE}/p/1", f"{SITE}/p/2"]
-    # and a list by another name that is a table's
+    # and a list whose name is that of a table
     (tmp_path / "x.csv").write_text(LIST)
     with pytest.raises(ConfigError, match="--format lines"):
         package.build(tmp_path / "x.csv", site=SITE, out=out)
 
 
 def test_a_list_that_comes_in_drops(tmp_path: Path, out: Path) -> None:
-    """What it is is told by its lines, not by the first piece that a pipe gives."""
+    """The lines determine the format, not the first part that a pipe returns."""
     for text, status in ((LIST, 0), (LIST.replace("\n", ",2024-01-01\n"), 2)):
         child = subprocess.Popen(
             [sys.executable, "-m", "urlset", "build", "-", "--site", SITE, "--out", str(out)],
@@ -302,7 +302,7 @@ def test_parquet_on_standard_input(tmp_path: Path, out: Path) -> None:
         assert (ended.status, ended.err.count("\n")) == (3, 1), ended
     wrong = urlset(*command[3:], "--format", "csv", input=path.read_bytes())
     assert wrong.status == 3 and "Parquet" in wrong.err
-    for name in ("c.csv", "c"):  # the content tells more than the name
+    for name in ("c.csv", "c"):  # the content takes precedence over the name
         (tmp_path / name).write_bytes(path.read_bytes())
         assert locs(tmp_path / name, out) == URLS
 
@@ -311,7 +311,7 @@ def test_parquet_on_standard_input(tmp_path: Path, out: Path) -> None:
     "first", ["sep=;\n", "sep=;\r\n", "SEP=;\r", '"sep=;"\n', "\ufeffsep=;\r\n", "sep=|\n"]
 )
 def test_the_delimiter_that_excel_is_told(tmp_path: Path, out: Path, first: str) -> None:
-    """A header with more commas than delimiters would be taken for one of commas."""
+    """A header with more commas than delimiters looks like one with commas as delimiters."""
     d = "|" if "|" in first else ";"
     path = tmp_path / "x.csv"
     text = f"{first}url{d}a,b,c\n{SITE}/1{d}1\n{SITE}/2{d}2\n"
@@ -474,7 +474,7 @@ def test_a_text_in_a_folder_that_is_data(
 
 
 def test_folders_without_endings_of_data(tmp_path: Path, out: Path) -> None:
-    """What Hadoop and Spark write."""
+    """The files that Hadoop and Spark write."""
     for number, (name, write) in enumerate(
         [
             ("part-0000", lambda path: path.write_text(CSV)),
@@ -500,7 +500,7 @@ def test_partitions_beside_other_files(tmp_path: Path, out: Path) -> None:
     pq.write_table(pa.table({"url": URLS}), folder / "a.parquet")
     (folder / "README.md").write_text("x")
     assert locs(tmp_path / "in", out, where=["country=de"]) == URLS
-    # what is above the folder names no column
+    # folders above the input folder contain no columns
     (tmp_path / "url=x").mkdir()
     (tmp_path / "in").rename(tmp_path / "url=x" / "in")
     assert locs(tmp_path / "url=x" / "in", out, where=["country=de"]) == URLS
@@ -515,7 +515,7 @@ def test_batches_in_a_list_or_from_a_generator(out: Path) -> None:
     assert locs(iter(_batches()), out) == URLS
     assert locs((batch for batch in _batches()), out) == URLS
     assert locs((pa.Table.from_batches([batch]) for batch in _batches()), out) == URLS
-    # rows of one list count through
+    # the rows of one list are numbered continuously
     bad = [
         pa.record_batch({"url": [f"{SITE}/1", f"{SITE}/2"]}),
         pa.record_batch({"url": ["ftp://x"]}),
@@ -532,7 +532,7 @@ def test_batches_in_a_list_or_from_a_generator(out: Path) -> None:
 
 
 class Frame:
-    """None of what is known."""
+    """An object of an unknown type."""
 
 
 WRONG: list[tuple[Callable[[], object], str]] = [

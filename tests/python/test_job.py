@@ -43,7 +43,7 @@ def staged(out: Path) -> list[str]:
 
 
 def write_part(pickled: bytes, first: int, last: int) -> str:
-    """What a task does: the job comes as a pickle, the part goes back as JSON."""
+    """A task: receives the job as a pickle, returns the part as JSON."""
     os.chdir("/")
     part: Part = pickle.loads(pickled).write(table(first, last))
     return part.to_json()
@@ -58,7 +58,9 @@ def commit_parts(pickled: bytes, parts: list[str]) -> dict[str, Any]:
 def test_processes_write_and_another_one_commits(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, layout: str
 ) -> None:
-    monkeypatch.chdir(tmp_path)  # the tasks run elsewhere, so a relative path must not stay one
+    monkeypatch.chdir(
+        tmp_path
+    )  # the tasks run in another folder, so a relative path must become absolute
     out = tmp_path / "out"
     pickled = pickle.dumps(plan(Path("out"), layout=layout))
     ranges = [(0, 1_000), (1_000, 1_250), (1_250, 1_250), (1_250, 3_000)]
@@ -191,7 +193,7 @@ def test_another_build_in_between_wins(out: Path) -> None:
     assert (caught.value.code, caught.value.exit_status) == ("publish.conflict", 3)
     assert isinstance(caught.value, urlset.PublishError)
     assert [entry["loc"] for entry in read_set(out)] == locs(500, 800)
-    # and of two jobs the second
+    # and the second of two jobs
     one, two = plan(out), plan(out)
     parts = one.write(table(0, 100)), two.write(table(100, 200))
     one.commit([parts[0]])
@@ -380,7 +382,7 @@ def test_a_killed_task_leaves_nothing_that_is_listed(out: Path) -> None:
         time.sleep(0.2)
         task.send_signal(signal.SIGKILL)
     folder = out / ".urlset" / f"staging-{job.id}"
-    assert list(folder.glob("part-*"))  # it was at work
+    assert list(folder.glob("part-*"))  # it was running
     job.commit([job.write(table(0, 250))])
     assert [entry["loc"] for entry in read_set(out)] == locs(0, 250)
     assert staged(out) == []
@@ -388,7 +390,7 @@ def test_a_killed_task_leaves_nothing_that_is_listed(out: Path) -> None:
 
 @pytest.mark.parametrize("step", range(14))
 def test_a_commit_that_is_killed_is_completed(tmp_path: Path, step: int) -> None:
-    """Killed at one of its renames and removals: the old set is live, or the next build ends it."""
+    """Killed at a rename or removal: the old set is live, or the next build completes it."""
     out = tmp_path / "out"
     job = plan(out)
     job.commit([job.write(table(0, 250))])

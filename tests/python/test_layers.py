@@ -21,7 +21,7 @@ BASE = (
     "rows", "transport.target",
 )  # fmt: skip
 LAYERS: dict[str, tuple[str, ...]] = {
-    # what everything else uses
+    # used by everything else
     "errors": (),
     "wording": (),
     "signals": (),
@@ -49,13 +49,13 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "build.check": ("destination.manifest", *BASE),
     "build.changes": ("build.differences", "destination.interface", "destination.manifest", *BASE),
     "toml": ("build.names", "option*", *BASE),
-    # a job knows all stages
+    # a job imports all stages
     "build.plan": ("build.names", "build.source.*", "destination.*", "toml", "option*", *BASE),
     "build.write": ("build.*", "destination.interface", "report", *BASE),
     "build.commit": ("build.*", "destination.*", "report", "option*", *BASE),
     "build.job": ("build.*", "destination.*", "report", "toml", "option*", *BASE),
     "build.init": ("build.source.*", "option*", *BASE),
-    # what is built, read back
+    # reading back
     "inspect.*": (
         "transport.*", "report", "destination.manifest", "destination.state",
         "destination.store_manifests", "option*", *BASE,
@@ -75,7 +75,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "__init__": ("*",),
 }  # fmt: skip
 
-#: modules that only ``destination`` imports: they know that it is a folder
+#: modules that only ``destination`` imports: they depend on a folder
 OF_A_FOLDER = (
     "destination.folder", "destination.publication", "destination.completion",
     "destination.recovery", "destination.lock",
@@ -95,7 +95,7 @@ def is_for_types(node: ast.AST) -> bool:
 
 
 def statements(tree: ast.AST) -> Iterator[ast.AST]:
-    """All nodes that run."""
+    """All nodes that are executed."""
     for node in ast.iter_child_nodes(tree):
         if is_for_types(node):
             assert isinstance(node, ast.If)

@@ -105,7 +105,7 @@ def test_several_indexes(out: Path, schema) -> None:
         schema(out / index.path)
         found += read_set(out, index.path)
     assert [entry["loc"] for entry in found] == urls
-    # a smaller build leaves no index behind that names files which are gone
+    # a smaller build leaves no index that lists removed files
     build(urls[:80], out, max_urls=10, max_sitemaps=50)
     assert [path.name for path in out.glob("sitemap*.xml")] == ["sitemap.xml"]
     assert len(list(out.glob("*.xml.gz"))) == 8

@@ -1,4 +1,4 @@
-"""What options multiply stays out of memory: peaks of runs that render gigabytes.
+"""Options that multiply rows do not multiply memory: peaks of runs that render gigabytes.
 
 Each run is measured by a small process of its own: ru_maxrss survives exec, and would be that of
 pytest.
@@ -33,7 +33,7 @@ print(run.stdout[-2000:])
 
 
 def peak(*args: object) -> int:
-    """MiB that a build takes at most."""
+    """The peak memory of a build in MiB."""
     command = [sys.executable, "-m", "urlset", "build", *map(str, args), "--site", SITE]
     measured = subprocess.run(
         [sys.executable, "-c", MEASURE, *command], capture_output=True, text=True, check=True
@@ -44,7 +44,7 @@ def peak(*args: object) -> int:
 
 
 def languages(count: int) -> list[str]:
-    """Codes of languages and regions that may stand in a sitemap."""
+    """Codes of languages and regions that are valid in a sitemap."""
     codes = [f"{language}-{region}" for language in LANGUAGES for region in ("", *REGIONS)]
     return [code.removesuffix("-") for code in codes][:count]
 
@@ -88,7 +88,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def locs(out: Path) -> int:
-    """How many URLs are in the sitemaps that the index lists."""
+    """The number of URLs in the sitemaps of the index."""
     names = re.findall(r"<loc>[^<]*/([^/<]+)</loc>", (out / "sitemap.xml").read_text())
     return sum(gzip.decompress((out / name).read_bytes()).count(b"<loc>") for name in names)
 
@@ -102,14 +102,14 @@ def test_alternate_rows(form: str, more: list[str], folder: Path, tmp_path: Path
     took = peak(
         folder / f"x.{form}", "--out", out, "--alternate", "alternates", "--alternate-rows", *more
     )
-    # sorting has 64 MiB twice, besides
+    # sorting uses another 64 MiB twice
     assert took < MOST + (130 if "--sort" in more else 0)
     if not more:
         assert locs(out) == 200_000
 
 
 def test_the_bytes_are_those_of_one_thread(folder: Path, tmp_path: Path) -> None:
-    """Chunks of one batch stay in their order, however they wait for each other."""
+    """Chunks of one batch stay in their order, for any order of waiting."""
     shas = []
     for threads in (1, 2, 9):
         out = tmp_path / f"{threads}"
@@ -143,7 +143,7 @@ def test_long_templates(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("form", ["csv", "parquet"])
 def test_images_and_video(form: str, tmp_path: Path) -> None:
-    """Constants and many images of a row, which are short in the input."""
+    """Constants and many images per row, which are short in the input."""
     rows = 20_000
     images = "|".join(f"/i{number}" for number in range(200))
     if form == "csv":

@@ -1,4 +1,4 @@
-"""No two files of a job have one name: each shard is in an index, and each row in a shard."""
+"""All files of a job have different names: each shard is in an index, each row in a shard."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 from conftest import SITE, Ended, read_index, read_shard, urlset
 
-#: of a set: the values that its rows have in the column it is split by, or none
+#: the values of the column that a set is split by, or none
 Job = dict[str, list[str] | None]
 
 
 def run(folder: Path, job: Job, *, top: str = "", per_set: str = "") -> Ended:
-    """Builds the job; the URL of each row tells its set and its place."""
+    """Builds the job; the URL of each row contains its set and its position."""
     lines = [f'site = "{SITE}"', 'out = "out"', top]
     for number, (name, values) in enumerate(job.items()):
         rows = [f"{SITE}/{number}/{at},{value}\n" for at, value in enumerate(values or [""])]
@@ -27,7 +27,7 @@ def run(folder: Path, job: Job, *, top: str = "", per_set: str = "") -> Ended:
 
 
 def check(folder: Path, job: Job, ended: Ended) -> None:
-    """Every row is found once from the indexes of the report, and each file is in one index."""
+    """Every row occurs once in the files of the indexes, and each file is in one index."""
     assert (ended.status, ended.err) == (0, ""), ended
     out = folder / "out"
     report = json.loads(ended.out)
@@ -128,7 +128,7 @@ def test_sets_that_share_the_folders_of_hosts(
 
 
 def test_a_host_that_is_called_as_a_file(tmp_path: Path) -> None:
-    """The folder of a host would stand in the place of the index."""
+    """The folder of a host would have the name of the index."""
     (tmp_path / "c.csv").write_text("url\nhttps://sitemap.xml/1\n")
     (tmp_path / "urlset.toml").write_text(
         f'site = "{SITE}"\nout = "out"\nhosts = "any"\n'
@@ -146,7 +146,7 @@ def test_a_host_that_is_called_as_a_file(tmp_path: Path) -> None:
     "target", ["sitemap.xml", "sitemap-00001.xml.gz", "../out/sitemap.xml", ".urlset/manifest.json"]
 )
 def test_nothing_is_written_over_the_live_set(tmp_path: Path, option: str, target: str) -> None:
-    """A target of the build that is a file of the former one."""
+    """An output path of the build that is a file of the previous one."""
     (tmp_path / "c.csv").write_text(f"url\n{SITE}/1\nx:\n")
     args = ["build", "c.csv", "--site", SITE, "--out", "out", "--duplicates", "drop"]
     args += ["--max-rejects", "5"]

@@ -34,7 +34,7 @@ PRODUCT = (ROOT / "rust", ROOT / "python" / "urlset")
 
 
 def test_an_extension_is_known_to_few_files() -> None:
-    """What concerns one extension only is in its descriptor."""
+    """Only its descriptor contains what concerns one extension."""
     files = [
         path
         for folder in PRODUCT
@@ -153,7 +153,7 @@ def test_options_rendering_columns_and_checks_of_a_new_extension(
     assert table.column("pagemap").to_pylist() == [{"objects": OBJECTS}, None]
     assert table.schema.names[-2:] == ["pagemap", "shard"]
 
-    # what was read builds the same set again, from a column of structs
+    # the rows that were read build the same set again, from a column of structs
     again = tmp_path / "again"
     run(package, "build", rows, "--site", SITE, "--out", again, "--pagemap", "pagemap")
     assert written(again) == [OBJECTS, None]

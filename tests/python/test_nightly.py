@@ -1,4 +1,4 @@
-"""The nightly rebuild: only what changed is written, and the change feed is exact."""
+"""The nightly rebuild: only changed files are written, and the change feed is exact."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ def test_index_lastmod_changed(tmp_path: Path, out: Path) -> None:
     assert all(entry["lastmod"] > "2026" for entry in first)
     import time
 
-    time.sleep(1.1)  # the times have seconds
+    time.sleep(1.1)  # the resolution of the times is one second
     rows[15] = ("other", "2020-01-01")
     write_catalog(catalog, rows)
     assert urlset(*args).status == 0
@@ -215,7 +215,7 @@ def test_a_feed_over_sets_that_share_urls(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("layout", ["packed", "stable"])
 def test_a_feed_over_files_changed_by_hand(tmp_path: Path, out: Path, layout: str) -> None:
-    """It tells what was live, not what the last build had written; what nobody can read is said."""
+    """It compares with the live files, not with those that the last build wrote."""
     catalog, changes = tmp_path / "c.csv", tmp_path / "changes.csv"
     rows = [(f"p{n}", "") for n in range(30)]
     args = ("build", catalog, "--site", SITE, "--out", out, "--max-urls", 10, "--layout", layout)
@@ -239,9 +239,9 @@ def test_a_feed_over_files_changed_by_hand(tmp_path: Path, out: Path, layout: st
 
 
 def test_common_ends_are_cut(tmp_path: Path) -> None:
-    """What differs is left, and nothing that one side alone has is lost."""
+    """The differing parts remain, and no entry of only one side is lost."""
     from urlset import _core
-    from urlset.build.trim import SitemapFile, trimmed
+    from urlset.build.differences import SitemapFile, write_differences
 
     files = [[tmp_path / f"{side}.xml{gz}" for side in ("old", "new")] for gz in ("", ".gz")]
     cuts = [tmp_path / f"{side}-cut.xml" for side in ("old", "new")]
@@ -281,12 +281,12 @@ def test_common_ends_are_cut(tmp_path: Path) -> None:
         assert (cut[0] - cut[1], cut[1] - cut[0]) == (whole[0] - whole[1], whole[1] - whole[0])
         short += len(cut[0]) < len(whole[0])
     assert short > 1_000
-    # what cannot be read goes on to the comparison, which says so
+    # the comparison reports a file that cannot be read
     paths = [tmp_path / f"a-1-{n}.xml.gz" for n in range(2)]
     paths[0].write_bytes(b"damaged")
     paths[1].write_bytes(gzip.compress(texts[1]))
     sides = [[SitemapFile(path, path.name, "0")] for path in paths]
-    assert trimmed(*sides, tmp_path) == tuple(sides)
+    assert write_differences(*sides, tmp_path) == tuple(sides)
 
 
 def test_a_dry_run_writes_no_feed(tmp_path: Path, out: Path) -> None:
@@ -336,7 +336,7 @@ def test_wrong_types_in_a_manifest(tmp_path: Path, out: Path, key: str, value: o
         package.build(catalog, **options)
     assert told.value.code == "state.damaged" and "\n" not in str(told.value)
     assert files(out) == before
-    # as the message says; the sitemaps alone would be in the way
+    # as the message requires; the existing sitemaps would prevent the build
     path.unlink()
     with pytest.raises(package.PublishError, match="move it away"):
         package.build(catalog, **options)
@@ -349,7 +349,7 @@ def test_wrong_types_in_a_manifest(tmp_path: Path, out: Path, key: str, value: o
 @pytest.mark.parametrize("layout", ["packed", "stable"])
 @pytest.mark.parametrize("name", ["shard", "index"])
 def test_a_folder_in_the_place_of_a_file(tmp_path: Path, out: Path, layout: str, name: str) -> None:
-    """It is named before anything is replaced."""
+    """The error precedes any replacement."""
     catalog = tmp_path / "c.csv"
     args = ("build", catalog, "--site", SITE, "--out", out, "--max-urls", 10, "--layout", layout)
     write_catalog(catalog, [(f"p{n}", "") for n in range(30)])
@@ -370,7 +370,7 @@ def test_a_folder_in_the_place_of_a_file(tmp_path: Path, out: Path, layout: str,
 
 
 def test_layouts_and_limits_change_places(tmp_path: Path, out: Path) -> None:
-    """Each change of the configuration leaves the files of the new one alone, with a note."""
+    """After each change of the configuration only its files remain, with a note."""
     catalog = tmp_path / "c.csv"
     write_catalog(catalog, [(f"p{n}", "") for n in range(300)])
     args = ("build", catalog, "--site", SITE, "--out", out, "--max-urls")
@@ -389,7 +389,7 @@ def test_layouts_and_limits_change_places(tmp_path: Path, out: Path) -> None:
 
 
 def test_a_clock_that_goes_back(tmp_path: Path, out: Path) -> None:
-    """Times in the future, as a wrong clock leaves them, only cost a rewrite."""
+    """Times in the future, as of a wrong clock, only cause a rewrite."""
     catalog = tmp_path / "c.csv"
     args = ("build", catalog, "--site", SITE, "--out", out, "--max-urls", 10)
     write_catalog(catalog, [(f"p{n}", "") for n in range(30)])

@@ -1,4 +1,4 @@
-"""Odd documents, held against lxml: what it refuses is an error, what it reads is read."""
+"""Unusual documents compared with lxml: what it refuses is an error, what it reads is read."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ DOCUMENTS = {
     "lone surrogate": loc(PAGE + "\ud800").encode("utf-8", "surrogatepass"),
 }
 
-#: faults of namespaces alone: an error, but no reason not to read
+#: faults of namespaces only: an error, but the file is read
 READ_ALL_THE_SAME = {
     "prefix taken away", "xmlns bound", "xml bound", "attribute twice by namespace",
 }  # fmt: skip
@@ -119,7 +119,7 @@ def test_as_lxml_sees_it(name: str, tmp_path: Path) -> None:
         return
     encoding = (root.getroottree().docinfo.encoding or "utf-8").lower()
     if encoding != "utf-8":
-        # legal XML, but the protocol wants UTF-8
+        # legal XML, but the protocol requires UTF-8
         assert set(report.counts) & {"xml.encoding", "utf8.invalid", "file.not_sitemap"}
         return
     assert not any(code.startswith(("xml.", "utf8.invalid")) for code in report.counts)

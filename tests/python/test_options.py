@@ -72,7 +72,7 @@ def test_the_keywords_are_up_to_date(tmp_path: Path) -> None:
 
 
 def mapped(values: dict[str, Any]) -> list[str]:
-    """What the core takes the fields of a table with one column ``url`` from."""
+    """The sources of the fields for a table with one column ``url``."""
     known = Options(site=SITE).core_json()
     _, chosen = _core.choose(json.dumps(known | values), ["url"], "t")
     return [one["field"] for one in json.loads(chosen)]

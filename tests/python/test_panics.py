@@ -1,4 +1,4 @@
-"""A panic inside the extension as a user sees it: one line, exit 3, and what was live still is.
+"""A panic inside the extension as a user sees it: one line, exit 3, and the live set is unchanged.
 
 The tests of all threads are tests/rust/panics.rs; here the extension is built with the feature
 ``inject``, which takes a minute.
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the package whose extension panics where it is told to."""
+    """A copy of the package whose extension panics at an armed point."""
     build = ["cargo", "build", "--quiet", "-p", "urlset-python", "--features", "inject"]
     target = ROOT / "target"
     env = {**os.environ, "PYO3_PYTHON": sys.executable}

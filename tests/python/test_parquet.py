@@ -1,4 +1,4 @@
-"""Parquet files give what pyarrow reads from them, and damaged ones an error."""
+"""Parquet files have the rows that pyarrow reads, and damaged ones end with an error."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ def test_other_writers(write: Callable[[Path], None], tmp_path: Path) -> None:
 
 
 def test_files_whose_columns_differ(tmp_path: Path, out: Path) -> None:
-    """Each file is read by its own columns, and rows count anew in each."""
+    """Each file is read by its own columns, and its rows are counted from 1."""
     parts = tmp_path / "parts"
     parts.mkdir()
     pq.write_table(pa.table({"url": [f"{SITE}/1"], "priority": [1]}), parts / "a.parquet")
@@ -178,7 +178,7 @@ def test_files_whose_columns_differ(tmp_path: Path, out: Path) -> None:
 
 @pytest.mark.parametrize("group", [7_001, 131_072, 200_000, 1_000_000])
 def test_threads_decode_ahead(group: int, tmp_path: Path) -> None:
-    """Many cores decode one file at several places, and the rows keep their order."""
+    """Many cores decode one file at several positions, and the rows keep their order."""
     count = 600_000
     data = pa.table(
         {
@@ -224,7 +224,7 @@ def test_a_pipe_is_no_parquet_file(tmp_path: Path, out: Path) -> None:
 
 
 def damaged(seed: int, tmp_path: Path) -> str:
-    """Builds from a file with some of its bytes changed; returns what became of it."""
+    """Builds from a file with some of its bytes changed; returns the outcome."""
     dice = random.Random(seed)
     threads = dice.choice([2, 20])
     data = table().slice(0, 400)
@@ -236,7 +236,7 @@ def damaged(seed: int, tmp_path: Path) -> str:
     pq.write_table(data, path, **writer)
     whole = bytearray(path.read_bytes())
     directory = int.from_bytes(whole[-8:-4], "little") + 8
-    # pages and the directory alike, though the directory is the smaller part
+    # in pages and in the directory, although the directory is smaller
     start = dice.choice([0, len(whole) - directory])
     for _ in range(dice.choice([1, 1, 3, 20])):
         at = dice.randrange(start, len(whole))
@@ -252,13 +252,13 @@ def damaged(seed: int, tmp_path: Path) -> str:
         return error.code
     finally:
         path.unlink()
-    assert report.rows == 400  # all of them, whatever their values, or an error
+    assert report.rows == 400  # all of them, with any values, or an error
     return "built"
 
 
 def _many(first: int, count: int, tmp_path: Path) -> None:
     codes = [damaged(seed, tmp_path) for seed in range(first, first + count)]
-    # each of these codes is documented; nothing else may come out, and no thread may end
+    # each of these codes is documented; no other outcome is allowed, and no thread may end
     assert set(codes) <= {
         "built", "input.damaged", "column.missing", "column.type",
     }, set(codes)  # fmt: skip

@@ -1,4 +1,4 @@
-"""The behaviour that users of other generators know: the same, or otherwise and documented."""
+"""The behaviour of other generators: the same in urlset, or different and documented."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_as_the_peer_or_as_documented(case: Case, out: Path) -> None:
     report = us.build(table, **options)
     written = entries(out)
     assert [entry.findtext(f"{NS}loc") for entry in written] == case.locs
-    for path, expected in case.holds.items():
+    for path, expected in case.contains.items():
         assert value(written[0], path) == expected
     for name in case.lacks:
         assert all(local(part.tag) != name for entry in written for part in entry.iter())

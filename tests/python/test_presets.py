@@ -36,7 +36,7 @@ def test_baidu_has_no_index(tmp_path: Path, out: Path) -> None:
     report = json.loads((tmp_path / "j").read_text())
     assert (report["indexes"], report["url"]) == ([], f"{SITE}/sitemap-00001.xml.gz")
     assert f"live: {SITE}/sitemap-00001.xml.gz" in ended.out
-    # the index of the build before would name files that are gone
+    # the index of the previous build would list removed files
     assert sorted(path.name for path in out.iterdir()) == [".urlset", "sitemap-00001.xml.gz"]
     manifest = json.loads((out / ".urlset/manifest.json").read_text())
     assert (manifest["indexes"], len(manifest["shards"])) == ([], 1)

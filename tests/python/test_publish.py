@@ -1,4 +1,4 @@
-"""What is live is whole, whatever happens to a build."""
+"""The live set is complete after any failure of a build."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def build(source: Path, out: Path, *args: object) -> Ended:
 
 
 def whole(out: Path) -> int:
-    """How many entries the live set has; every file that an index names must be there and end."""
+    """The number of live entries; every file in an index must exist and be complete."""
     return len(read_set(out))
 
 
@@ -65,7 +65,7 @@ def test_a_second_build_of_the_same_writes_nothing_but_the_index(tmp_path: Path,
     report = json.loads(build(source, out, "--json", "-").out)
     assert [shard["changed"] for shard in report["shards"]] == [False] * 10
     assert {path: path.stat().st_mtime_ns for path in out.glob("*.xml.gz")} == before
-    # one that somebody damaged, and one that somebody removed, are written anew
+    # a damaged file and a removed file are written again
     (out / "sitemap-00002.xml.gz").write_bytes(b"damaged")
     (out / "sitemap-00005.xml.gz").unlink()
     report = json.loads(build(source, out, "--json", "-").out)
@@ -170,7 +170,7 @@ def test_a_full_disk_under_the_reject_file(tmp_path: Path, small_disk: Path) -> 
 
 
 def kill_at(command: list[str], delay: float) -> bool:
-    """Whether the build was still running when the kill came."""
+    """Whether the build was still running at the kill."""
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     time.sleep(delay)
     with contextlib.suppress(ProcessLookupError):
@@ -198,7 +198,7 @@ def killed_builds(tmp_path: Path, out: Path, times: int, seed: int) -> None:
             data = path.read_bytes()
             text = gzip.decompress(data) if path.suffix == ".gz" else data
             assert text.rstrip().endswith((b"</urlset>", b"</sitemapindex>")), path
-        assert whole(out) >= 0  # the live index names only files that exist
+        assert whole(out) >= 0  # the live index lists only files that exist
         if turn % 3 == 0:
             assert build(source, out).status == 0
             assert {e["loc"] for e in read_set(out)} == set(source.read_text().split()[1:])
@@ -220,7 +220,7 @@ def test_hundreds_of_kills(tmp_path: Path, out: Path) -> None:
 
 
 class Killed(BaseException):
-    """What a kill is to a test: nothing handles it."""
+    """Simulates a kill in a test: nothing handles it."""
 
 
 def _nothing(*_: object, **__: object) -> None:
@@ -228,7 +228,7 @@ def _nothing(*_: object, **__: object) -> None:
 
 
 def die_after(patch: pytest.MonkeyPatch, calls: int, death: type[BaseException]) -> None:
-    """Lets a build die at one of its renames or removals; a killed one cleans up nothing."""
+    """Ends a build at one of its renames or removals; a killed build cleans up nothing."""
     left = [calls]
 
     def dying(call):
@@ -249,7 +249,7 @@ def die_after(patch: pytest.MonkeyPatch, calls: int, death: type[BaseException])
 def test_an_end_at_every_step_of_the_publication(
     tmp_path: Path, out: Path, monkeypatch: pytest.MonkeyPatch, death: type[BaseException]
 ) -> None:
-    """Before the journal the former set is live; from then on the next build completes it."""
+    """Before the journal the previous set is live; after it the next build completes it."""
     options = {"site": SITE, "max_urls": 100, "max_shrink": "100%"}
     large, small = catalog(tmp_path, 500, tag="a"), catalog(tmp_path, 300, tag="b")
     next_one = catalog(tmp_path, 300, tag="b")
@@ -398,7 +398,7 @@ def test_a_dry_run_publishes_nothing(tmp_path: Path, out: Path) -> None:
 def test_a_signal_between_two_renames_waits_for_the_last(
     tmp_path: Path, out: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Also where another thread of the process takes it."""
+    """Also if another thread of the process receives it."""
     idle = threading.Event()
     other = threading.Thread(target=idle.wait)
     other.start()

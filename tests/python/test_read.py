@@ -41,7 +41,7 @@ ATTRIBUTES = {
     "uploader": ("info", "uploader_info"),
 }
 
-# what stays as it is in XML and when white space around it is cut
+# unchanged in XML and by trimming of white space
 word = st.text(
     st.characters(exclude_categories=["Cs", "Cc", "Zl", "Zp"], exclude_characters="\ufffe\uffff"),
     min_size=1,
@@ -151,7 +151,7 @@ def test_what_was_written_comes_back(
 
 @pytest.fixture
 def site(tmp_path: Path) -> Path:
-    """Three files in an order that is not that of their size, 100,000 rows."""
+    """Three files, not in the order of their size, 100,000 rows."""
     root = tmp_path / "site"
     root.mkdir()
     names = []

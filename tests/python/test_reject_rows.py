@@ -1,4 +1,4 @@
-"""Every rejected row is in the reject file, in the order of the input, whatever the sets are."""
+"""Every rejected row is in the reject file, in the order of the input, for any sets."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from conftest import SITE, Ended, urlset
 
-#: rows of each set: a letter is a valid row, anything else is rejected as it stands
+#: rows of each set: a letter is a valid row, anything else is rejected unchanged
 Sets = list[list[str]]
 
 FORMS: dict[str, Sets] = {
@@ -51,7 +51,7 @@ def build(folder: Path, *args: str) -> tuple[Ended, dict[str, object]]:
 
 
 def wanted(sets: Sets) -> list[tuple[str, int, str]]:
-    """File, row and value of each reject; what is no text is shown escaped."""
+    """File, row and value of each reject; bytes that are not text are escaped."""
     return [
         (f"in-{number}.csv", row, cell.replace("\r", "\\x0d"))
         for number, cells in enumerate(sets)
@@ -105,7 +105,7 @@ def test_too_many_rejects_of_several_sets(tmp_path: Path) -> None:
 
 
 def test_one_bad_row_under_fail(tmp_path: Path) -> None:
-    """The row that ends the build is in the message; the file tells of the sets before it."""
+    """The message contains the row that ends the build; the file those of the sets before."""
     sets = [["a", "b"], ["c", "x:1"]]
     write_job(tmp_path, sets, "csv", 'on-invalid = "fail"')
     ended, report = build(tmp_path)

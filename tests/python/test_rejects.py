@@ -1,4 +1,4 @@
-"""Every row has one fate, and the reject file tells the truth about the others."""
+"""Every row has one outcome, and the reject file agrees with the report."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def rejects(out: Path) -> list[dict[str, str]]:
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("duplicates", ["keep", "drop"])
 def test_the_sum_of_fates(out: Path, seed: int, duplicates: str) -> None:
-    """Against a plain model of which row becomes what."""
+    """Against a plain model of the outcome of each row."""
     rng = random.Random(seed)
     path = out.parent / "c.csv"
     lines, written, seen = ["url,stock"], [], set()
@@ -85,7 +85,7 @@ def test_max_rejects_at_its_edge(out: Path) -> None:
 
 
 def test_the_message_shows_the_share_as_it_was_given(out: Path) -> None:
-    # the first of them says what to do about it
+    # the first of them contains what to do
     first = r"the first is .*: row \d+: the URL is neither http nor https; write"
     with pytest.raises(RejectLimitError, match=rf"more than 29% .*{first}"):
         build(["x:"] * 30 + [f"{SITE}/{i}" for i in range(70)], out, max_rejects="29%")

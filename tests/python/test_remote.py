@@ -1,4 +1,4 @@
-"""Inputs by URI from real servers, good, bad and silent ones; and that a signal ends the wait."""
+"""Inputs by URI from real servers, correct, wrong and silent ones; a signal ends the wait."""
 
 from __future__ import annotations
 
@@ -117,14 +117,14 @@ def server() -> Iterator[str]:
 
 @pytest.fixture
 def silent() -> Iterator[str]:
-    """The address of a server that takes connections and never answers."""
+    """The address of a server that accepts connections and never answers."""
     with socket.create_server(("127.0.0.1", 0), backlog=16) as listening:
         yield f"127.0.0.1:{listening.getsockname()[1]}"
 
 
 @pytest.fixture
 def black_hole() -> Iterator[str]:
-    """The address of a server that takes no connection, and refuses none: its queue is full."""
+    """The address of a server that neither accepts nor refuses connections: its queue is full."""
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
         listening.listen(0)
@@ -233,7 +233,7 @@ def test_a_signal_while_a_remote_input_opens(
 
 
 def check_stopped(args: list[object], number: int, stdin: object = subprocess.DEVNULL) -> None:
-    """Starts a command that waits, sends a signal, and checks that it leaves at once."""
+    """Starts a command that waits, sends a signal, and checks that it ends at once."""
     child = subprocess.Popen(
         [sys.executable, "-m", "urlset", *map(str, args)],
         stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
@@ -256,7 +256,7 @@ def check_stopped(args: list[object], number: int, stdin: object = subprocess.DE
 @pytest.mark.parametrize("command", ["build", "init"])
 @pytest.mark.parametrize("name", ["slow.csv", "slow.txt", "slow", "slow.jsonl", "slow.arrow", "-"])
 def test_a_signal_while_a_pipe_waits(tmp_path: Path, name: str, command: str, number: int) -> None:
-    """Nobody writes to it, so that it does not even open."""
+    """A pipe without a writer: opening it waits."""
     args: list[object] = [command, "-" if name == "-" else tmp_path / name, "--site", SITE]
     args += ["--out", tmp_path / "out"]
     if command == "init":
@@ -275,7 +275,7 @@ def test_a_signal_while_a_pipe_waits(tmp_path: Path, name: str, command: str, nu
 
 @pytest.mark.parametrize("what", ["opens", "waits"])
 def test_a_keyboard_interrupt_while_an_input(silent: str, out: Path, what: str) -> None:
-    """In Python it comes at once, though the source does not return."""
+    """In Python it is raised at once, although the source does not return."""
     release = threading.Event()
 
     def batches() -> Iterator[pa.RecordBatch]:

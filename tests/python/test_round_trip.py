@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from urlset.rows import write
 
-# what a build writes as it is given: one line of legal characters without white space around it
+# values that a build writes unchanged: one line of legal characters without white space around it
 word = st.text(
     st.characters(exclude_categories=["C", "Z"], include_characters=" "), min_size=1, max_size=12
 ).filter(lambda text: text == text.strip())
@@ -98,7 +98,7 @@ def rows(draw: st.DrawFn) -> dict[str, Any]:
 
 
 def wanted(row: dict[str, Any]) -> dict[str, Any]:
-    """The row as `read` gives it."""
+    """The row as `read` returns it."""
     videos = [
         {("tags" if name == "tag" else name): value for name, value in video.items()}
         for video in row["video"] or ()

@@ -132,7 +132,7 @@ def test_the_schema_starts_nothing(rows: Rows) -> None:
     before = threads()
     readers = [rows.reader() for _ in range(20)]
     assert [reader.schema for reader in readers] == [rows.schema] * 20
-    assert threads() <= before + 2  # pyarrow may have some of its own
+    assert threads() <= before + 2  # pyarrow may have its own
 
 
 def threads() -> int:
@@ -195,7 +195,7 @@ def test_fetched_files_live_as_long_as_a_reader(server: str) -> None:
     def rows() -> Rows:
         return urlset.read(f"{server}/s0.xml.gz", allow_private=True)
 
-    # the object itself is gone before its rows are read
+    # the object itself is deleted before its rows are read
     reader = pa.RecordBatchReader.from_stream(rows())
     assert numbers(reader.read_all()["loc"].to_pylist()) == list(range(10, URLS + 10))
     assert numbers(pl.DataFrame(rows())["loc"].to_list()) == list(range(10, URLS + 10))

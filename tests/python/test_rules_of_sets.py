@@ -1,4 +1,4 @@
-"""Sets of different names in one folder: each file is judged by the options of its own set."""
+"""Sets of different names in one folder: each file is checked with the options of its own set."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def edit(path: Path, old: str, new: str) -> None:
 
 @pytest.mark.parametrize("free", ["a", "z"])
 def test_each_set_has_its_own_rules(free: str, tmp_path: Path) -> None:
-    """Whichever name comes first in the folder."""
+    """For any order of the names in the folder."""
     out = tmp_path / "out"
     foreign = [f"{SITE}/1", f"{SITE}/1", "https://other.example/2"]
     build(tmp_path, free, foreign, "--hosts", "any", "--duplicates", "keep")
@@ -47,7 +47,7 @@ def test_each_set_has_its_own_rules(free: str, tmp_path: Path) -> None:
     assert ("loc.duplicate", "m-00001.xml.gz") in wrong
     assert ("loc.kept_duplicate", f"{free}-00001.xml.gz") in wrong
     assert {file for _, file in wrong} == {"m-00001.xml.gz", f"{free}-00001.xml.gz"}
-    # what the caller allows goes for all
+    # the options of the caller apply to all
     assert "loc.other_host" not in package.verify(out, hosts="any").counts
 
 

@@ -1,4 +1,4 @@
-"""Same rows and options give the same files, byte for byte, however the rows arrive.
+"""Same rows and options result in the same files, byte for byte, from any input.
 
 The encoder gets the bytes of a shard at fixed offsets. The shards here are of several megabytes, so
 that the blocks, row groups and spilled runs that they are made of end in many different places.
@@ -102,7 +102,7 @@ def inputs(table: pa.Table, tmp_path_factory: pytest.TempPathFactory) -> dict[st
         "arrow, batches of 99": write(table, folder / "b.arrow", rows=99),
         "jsonl": write(table, folder / "c.jsonl"),
         "table": table,
-        # made anew for each build, since it is read once
+        # created for each build, since it can be read only once
         "reader": lambda: table.to_reader(1_234),
     }
 
@@ -164,7 +164,7 @@ def test_standard_input(
 def test_the_files_hold_the_rows_in_their_order(
     inputs: dict[str, object], table: pa.Table, tmp_path: Path
 ) -> None:
-    """Python's gzip and expat read back what was given."""
+    """Python's gzip and expat read back the rows of the input."""
     out = tmp_path / "out"
     build(inputs["parquet, row groups of 1,000"], out)
     rows = [(entry["loc"], entry["lastmod"]) for entry in read_set(out)]

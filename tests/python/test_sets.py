@@ -86,7 +86,7 @@ def test_max_rejects_counts_over_all_sets(shop: Path) -> None:
     with (shop / "products.csv").open("a") as file:
         file.write("x:,1\ny:,1\n")
     assert build(shop, more="max_rejects = 3").status == 0
-    ended = build(shop, more="max_rejects = 2")  # 2 of the one, 1 of the other
+    ended = build(shop, more="max_rejects = 2")  # 2 of one set, 1 of the other
     assert ended.status == 1 and "[rejects.limit]" in ended.err
     assert ended.err.count("\n") == 1 and "3 of 55" in ended.err
 

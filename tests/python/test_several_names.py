@@ -1,4 +1,4 @@
-"""Sets of different names live side by side in one folder, each with a state of its own."""
+"""Sets of different names share a folder, each with its own state."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def content(out: Path) -> dict[str, bytes]:
 @pytest.mark.parametrize("layout", ["packed", "stable"])
 @pytest.mark.parametrize("elsewhere", [False, True])
 def test_each_name_keeps_to_itself(tmp_path: Path, out: Path, layout: str, elsewhere: bool) -> None:
-    """Against a plain model: what each name published last is what is live of it."""
+    """Against a plain model: the live set of each name is the one that it published last."""
     rng = random.Random(4)
     more = ("--layout", layout, "--max-shrink", "100%", "--max-rejects", "100%")
     root = out / ".urlset"
@@ -74,7 +74,7 @@ def test_each_name_keeps_to_itself(tmp_path: Path, out: Path, layout: str, elsew
 
 
 def test_two_builds_at_once(tmp_path: Path, out: Path) -> None:
-    """Also the very first ones, which make the folders."""
+    """Also the first builds, which create the folders."""
     for turn in range(4):
         running = []
         for name in NAMES:
@@ -94,7 +94,7 @@ def test_two_builds_at_once(tmp_path: Path, out: Path) -> None:
 
 
 def test_two_builds_of_hosts_at_once(tmp_path: Path, out: Path) -> None:
-    """They share the folders of the hosts, which one may empty while another fills it."""
+    """They share the folders of the hosts; one may empty a folder that another fills."""
     hosts = ("a.example", "b.example", "c.example")
     for turn in range(4):
         running = []
@@ -132,7 +132,7 @@ def test_a_lock_for_each_name(tmp_path: Path, out: Path) -> None:
 
 @pytest.mark.parametrize("removed", [False, True])
 def test_a_file_of_another_name_is_refused(tmp_path: Path, out: Path, removed: bool) -> None:
-    """Whether it is there just now or not."""
+    """Whether or not the file exists at this moment."""
     rows = "".join(f"{SITE}/{n},{'xy'[n % 2]}\n" for n in range(80))
     (tmp_path / "split.csv").write_text(f"url,kind\n{rows}")
     split = ("--name", "a", "--split-by", "kind", "--split-index", "each")
@@ -166,7 +166,7 @@ def test_what_a_journal_of_another_name_lists_is_refused(tmp_path: Path, out: Pa
 
 
 def as_of_0_1(out: Path, name: str) -> None:
-    """Puts the state of a set where urlset 0.1 put it, and says in it what 0.1 said."""
+    """Creates the state of a set as urlset 0.1 wrote it."""
     state = state_of(out, name)
     manifest = json.loads((state / "manifest.json").read_text())
     del manifest["name"]
@@ -192,7 +192,7 @@ def test_a_state_of_0_1_moves_to_its_name(tmp_path: Path, out: Path) -> None:
     assert not (out / ".urlset/manifest.json").exists()
     assert (out / ".urlset/products/manifest.json").exists()
     ended = build(catalog(tmp_path, "p", 90), out, "--name", "products")
-    assert ended.status == 1 and "[publish.shrank]" in ended.err  # it knows what was live
+    assert ended.status == 1 and "[publish.shrank]" in ended.err  # it compares with the live set
 
 
 @pytest.mark.parametrize("former", ["products", "my-products", "x"])
@@ -229,7 +229,7 @@ def test_a_killed_publication_of_0_1_is_completed(tmp_path: Path, out: Path) -> 
 
 
 def test_a_split_of_0_1_with_one_value(tmp_path: Path, out: Path) -> None:
-    """Its files do not tell the name for sure: whichever it was finds them."""
+    """Its files do not determine the name: each possible name finds them."""
     (tmp_path / "c.csv").write_text(f"url,kind\n{SITE}/1,x\n")
     split = ("--name", "shop", "--split-by", "kind", "--split-index", "each")
     assert build(tmp_path / "c.csv", out, *split).status == 0
@@ -251,7 +251,7 @@ def test_names_that_are_refused(tmp_path: Path, out: Path, name: str) -> None:
 
 
 def test_jobs_of_sets(tmp_path: Path) -> None:
-    """A job whose sets come and go stays one; jobs with other sets live beside it."""
+    """A job whose sets change remains one job, besides jobs with other sets."""
     for name in ("a", "b", "c"):
         catalog(tmp_path, name, 20)
 

@@ -1,4 +1,4 @@
-"""verify, read and diff end at a signal, whatever they wait for, and leave nothing behind."""
+"""verify, read and diff end after a signal during any wait, and leave no files."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def start(tmp: Path, *args: object) -> subprocess.Popen[str]:
 
 
 class Dripping(BaseHTTPRequestHandler):
-    """An index, and sitemaps that come a byte at a time and never end."""
+    """An index, and endless sitemaps that are sent one byte at a time."""
 
     def do_GET(self) -> None:
         self.send_response(200)
@@ -55,7 +55,7 @@ class Dripping(BaseHTTPRequestHandler):
 
 
 class Server(ThreadingHTTPServer):
-    """Each has its own event: a thread of the one before may still drip."""
+    """Each has its own event: a thread of the previous one may still send."""
 
     reached: threading.Event
 
@@ -100,7 +100,7 @@ def test_while_a_server_drips(
 
 
 def large(root: Path, side: str) -> Path:
-    """Forty sitemaps of 50,000 URLs; those of no two sides are equal."""
+    """Forty sitemaps of 50,000 URLs; no two sides have an equal file."""
     root.mkdir()
     for shard in range(40):
         rows = "".join(
@@ -138,7 +138,7 @@ def test_at_any_moment(command: str, tmp_path: Path) -> None:
         number = rng.choice(list(STATUS))
         child.send_signal(number)
         _, said = child.communicate(timeout=60)
-        # negative: it came before Python had started, and is Python's own to answer
+        # negative: it was received before Python had started, and ended Python itself
         assert child.returncode in (0, STATUS[number], -number), said
         if child.returncode > 0:
             stopped += "stopped by a signal" in said

@@ -1,4 +1,4 @@
-"""``sort``: rows in the order of loc, whatever is more than fits into memory goes to the disk."""
+"""``sort``: rows in the order of loc; rows that do not fit into memory go to the disk."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from urlset.options import Options
 
 Row = tuple[str, str]  # loc and lastmod
 
-#: bytes that are sorted in memory: a run a batch, several runs, one
+#: bytes that are sorted in memory: one run per batch, several runs, one run
 SMALL = [0, 3_000, 64 << 20]
 
 
 @pytest.fixture
 def memory(monkeypatch: pytest.MonkeyPatch):
-    """Sets how much is sorted in memory at once, and makes batches small."""
+    """Sets the size of the rows that are sorted in memory, and makes batches small."""
     plain = Options.core_json
 
     def set_to(size: int) -> None:
@@ -81,7 +81,7 @@ def test_as_sorted_does_it(tmp_path_factory, memory, rows, size, layout, gzip) -
     memory(size)
     options = {"site": SITE, "layout": layout, "gzip": gzip, "max_urls": 10}
     us.build(source, out=folder / "unsorted", **options)
-    written = listed(folder / "unsorted")  # a dot segment, say, is resolved
+    written = listed(folder / "unsorted")  # dot segments, for example, are resolved
     us.build(source, out=folder / "out", sort=True, **options)
     # Python's sort keeps the order of equals too
     assert listed(folder / "out") == sorted(written, key=lambda row: row[0])
@@ -180,7 +180,7 @@ def test_families_stay_whole(out: Path, tmp_path: Path, memory, size: int) -> No
 
     def elements(folder: Path) -> list[bytes]:
         text = read_bytes(folder / "sitemap-00001.xml")
-        return text.split(b"<url>")[1:-1]  # the last has the footer behind it
+        return text.split(b"<url>")[1:-1]  # the footer follows the last one
 
     assert listed(out) == sorted(listed(tmp_path / "plain"))
     assert len(set(elements(out)) - set(elements(tmp_path / "plain"))) <= 1
@@ -214,7 +214,7 @@ def test_everywhere_an_option(tmp_path: Path) -> None:
     assert not list((tmp_path / "dry").glob("*.xml*"))
 
 
-#: a build whose sort goes to the disk with every batch
+#: a build whose sort spills every batch to the disk
 DRIVER = """
 import sys
 from urlset.options import Options
@@ -256,7 +256,7 @@ def test_stopped_while_it_sorts(tmp_path: Path, out: Path) -> None:
     for wait in (0.0, 0.02, 0.05, 0.1):
         process = subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE)
         assert process.stdin is not None and process.stderr is not None
-        process.stdin.write(rows)  # and it goes on: there is time to stop it
+        process.stdin.write(rows)  # and it continues: there is time to stop it
         process.stdin.flush()
         while process.poll() is None and not sorts(process):
             time.sleep(0.001)
@@ -267,14 +267,14 @@ def test_stopped_while_it_sorts(tmp_path: Path, out: Path) -> None:
         process.stderr.close()
         assert (status, error.count(b"\n")) == (130, 1), error
         assert not list(out.glob("*.xml*"))
-        if b"nothing was published" in error:  # else a busy machine left it no time to clean up
+        if b"nothing was published" in error:  # otherwise a busy machine left no time to clean up
             no_leftovers(out)
     assert subprocess.run(command, input=rows).returncode == 0
     assert {path.name for path in (out / ".urlset").iterdir()} == {"lock", "manifest.json"}
 
 
 def test_a_disk_that_is_full(tmp_path: Path, out: Path) -> None:
-    """A file may grow to less than what is to be sorted: one line says so, nothing is left."""
+    """The limit of a file is smaller than the data to sort: one line has it, no file is left."""
     source = large(tmp_path)
 
     def limit() -> None:

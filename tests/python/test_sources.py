@@ -1,4 +1,4 @@
-"""The same rows from every source give the same bytes."""
+"""The same rows from every source result in the same bytes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ N = 5_000
 
 
 def rows() -> list[dict[str, object]]:
-    """Text, as a CSV file has it."""
+    """Text, as in a CSV file."""
     result: list[dict[str, object]] = []
     for i in range(N):
         result.append(

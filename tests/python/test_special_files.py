@@ -118,7 +118,7 @@ def test_what_is_named_may_be_special(tmp_path: Path) -> None:
     done = run("build", fifo, "--format", "csv", "--site", HOST, "--out", tmp_path / "out")
     writer.join()
     assert done.returncode == 0, done.stderr
-    # what /dev/stdout is, in a folder of our own: were it replaced, every process would miss it
+    # a copy of /dev/stdout in a folder of the test, in case the build replaces it
     stdout = tmp_path / "stdout"
     stdout.symlink_to("/proc/self/fd/1")
     done = run("read", tmp_path / "out", "-o", stdout, "--format", "csv")
@@ -178,7 +178,7 @@ def test_what_may_not_be_read_is_said(tmp_path: Path) -> None:
     (root / "closed").chmod(0)
 
     def as_nobody(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-        # the interpreter's own files may be closed to others: a first run imports all of them
+        # other users may not be able to read the interpreter: a first run imports all modules
         code = (
             "import difflib, os, sys; from urlset.cli import cli, main\n"
             "for command in ('verify', 'read'):\n"
@@ -244,5 +244,5 @@ def test_signals_end_what_takes_long(tmp_path: Path, number: signal.Signals, com
     child.send_signal(number)
     _, said = child.communicate(timeout=30)
     assert child.returncode == 128 + number and "stopped by a signal" in said
-    # a second, and what a busy machine takes for itself; to the end it would take 20 s
+    # a second, plus the load of the machine; reading to the end would take 20 s
     assert time.monotonic() - start < 15

@@ -51,7 +51,7 @@ def test_by_column(out: Path, schema, mode: str) -> None:
         own = [path for path in paths if path.startswith(f"sitemap-{value}-")]
         assert own == [f"sitemap-{value}-{n + 1:05}.xml.gz" for n in range(-(-len(urls) // 100))]
         assert locs(out, own) == urls
-    # a build with other values takes the files of those that are gone
+    # a build with other values removes the files of the previous values
     build(out, table.slice(0, 1), schema, split_by="cat", max_shrink="100%")
     assert len([*out.glob("sitemap-v*")]) == 1
 
@@ -85,7 +85,7 @@ def test_too_many_values(out: Path, schema) -> None:
 
 
 def test_stable_as_if_each_value_were_built_alone(tmp_path: Path, out: Path, schema) -> None:
-    """Contents, borders and digests, which are in the names."""
+    """Contents, boundary hashes and digests, which are in the names."""
     table, wanted = shuffled(3_000, 5)
     options: dict[str, Any] = {"layout": "stable", "max_urls": 100, "gzip": False}
     report = build(out, table, schema, split_by="cat", **options)
@@ -117,7 +117,7 @@ def test_an_edit_touches_one_stable_shard(out: Path, schema, by: str) -> None:
     report = run([*rows[:1_000], ("https://b.example/new", "v1/x"), *rows[1_000:]])
     changed = [shard.path for shard in report.shards if shard.changed]
     assert len(first) > 30 and 1 <= len(changed) <= 2
-    # those of the build before stay one build longer
+    # those of the previous build are kept for one more build
     live = {path.relative_to(out).as_posix() for path in out.rglob("*.xml.gz")}
     assert live == first | set(changed) == first | {shard.path for shard in report.shards}
     assert sum(len(read_shard(out / shard.path)) for shard in report.shards) == 2_001
@@ -127,7 +127,7 @@ def test_an_edit_touches_one_stable_shard(out: Path, schema, by: str) -> None:
 @pytest.mark.parametrize("layout", ["packed", "stable"])
 @pytest.mark.parametrize("by", ["cat", "@host"])
 def test_the_change_feed_of_a_split_set(tmp_path: Path, out: Path, layout: str, by: str) -> None:
-    """Rows come, go, change, and move from value to value, which is no change of the URL."""
+    """Rows are added, removed, changed, and moved between values, which does not change the URL."""
     pick = random.Random(layout + by)
     options: dict[str, Any] = {"split_by": by, "layout": layout, "max_urls": 20, "hosts": "any"}
     options |= {"duplicates": "drop", "max_shrink": "100%", "changes": tmp_path / "c.csv"}
@@ -229,7 +229,7 @@ reader = pa.RecordBatchReader.from_batches(schema, batches())
 options = {"split_by": "cat", "layout": sys.argv[3]}
 report = urlset.build(reader, site=sys.argv[1], out=sys.argv[2], **options)
 assert (report.urls, len(report.shards)) == (1_500_000, 10_000)
-# of this process alone; ru_maxrss survives exec and would be that of pytest
+# of this process only; ru_maxrss survives exec and would be that of pytest
 print(most, re.search(r"VmHWM:\\s*(\\d+) kB", open("/proc/self/status").read())[1])
 """
 

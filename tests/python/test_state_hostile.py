@@ -1,4 +1,4 @@
-"""The state folder may hold anything: links, pipes, damaged and hostile files."""
+"""The state folder may contain anything: links, pipes, damaged and hostile files."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def build(source: Path, out: Path, *args: object) -> Ended:
 
 
 def tree(folder: Path) -> dict[str, object]:
-    """All that is in a folder, links as they are."""
+    """The whole content of a folder, with links as links."""
     return {
         str(path.relative_to(folder)): path.readlink()
         if path.is_symlink()
@@ -100,7 +100,7 @@ def test_a_journal_that_moves_through_a_link(
 
 @pytest.mark.parametrize("path", ["index.html", "robots.txt", ".urlset/lock", "data.csv"])
 def test_files_that_no_build_makes_stay(tmp_path: Path, out: Path, path: str) -> None:
-    """Whatever a manifest or a journal says of them."""
+    """With any content of a manifest or a journal."""
     assert build(catalog(tmp_path, 250), out).status == 0
     (out / path).write_text("mine")
     tamper(out, {"retired": [path]})
@@ -152,7 +152,7 @@ def test_a_link_in_the_state_folder(
 
 @pytest.mark.parametrize("name", ["sitemap", "shop"])
 def test_a_state_folder_that_is_a_link(tmp_path: Path, out: Path, victim: Path, name: str) -> None:
-    """OUT and --state may be links, and their parents; what is below them may not."""
+    """OUT, --state and their parents may be links; nothing below them may."""
     source = catalog(tmp_path, 120)
     out.mkdir()
     (out / ".urlset").symlink_to(victim)
@@ -243,7 +243,7 @@ def test_what_has_the_place_of_a_shard_that_is_to_go(
 @pytest.mark.parametrize("name", [*LINKS, "announce"])
 @pytest.mark.parametrize("kind", ["folder", "fifo"])
 def test_other_things_in_the_state_folder(tmp_path: Path, out: Path, name: str, kind: str) -> None:
-    """One line with its name, and soon; leftovers of a build is cleared away."""
+    """One line with its name, soon; leftovers of a build are removed."""
     source = catalog(tmp_path, 120)
     assert build(source, out).status == 0
     place = out / ".urlset" / name
@@ -312,7 +312,7 @@ def mutated(document: dict[str, Any], rng: random.Random) -> bytes:
             break
         holder, key = rng.choice(found)
         if kind < 0.45:
-            # a copy: what is put into it later would be in all others, and in itself
+            # a copy: a later change would otherwise apply to all others, and to itself
             holder[key] = copy.deepcopy(rng.choice(VALUES))
         elif kind < 0.6:
             del holder[key]
@@ -340,7 +340,7 @@ def mutated(document: dict[str, Any], rng: random.Random) -> bytes:
 
 
 def expect(call: Callable[[], object], *codes: str) -> bool:
-    """Whether it went well; any other error than these is a failure."""
+    """Whether it succeeded; any error other than these is a failure."""
     try:
         call()
     except package.Error as error:
@@ -358,7 +358,7 @@ def mutations(tmp_path: Path, times: int, seed: int) -> None:
     template, out = tmp_path / "template", tmp_path / "out"
     package.build(source, out=template, layout="stable", **options)
     package.build(next_one, out=template, layout="stable", **options)
-    # one whose killed build is to be completed: its files are live and staged
+    # with a killed build to complete: its files are live and staged
     manifest = json.loads((template / ".urlset/manifest.json").read_text())
     journal = {
         "manifest": 1, "moves": [entry["path"] for entry in manifest["shards"]],
@@ -457,18 +457,18 @@ def announced(out: Path, urls: Path) -> Ended:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_damaged_announce_journals(tmp_path: Path, out: Path, seed: int) -> None:
-    """Whatever an SQLite file holds, it is ``journal.damaged``, or of no importance."""
-    from urlset.announce.journal import Journal
+    """Any content of an SQLite file is ``journal.damaged`` or harmless."""
+    from urlset.announce.journal import AnnounceJournal
 
     rng = random.Random(seed)
     folder = tmp_path / "announce"
-    with Journal(folder, "indexnow", "https://a.example", b"feed") as journal:
+    with AnnounceJournal(folder, "indexnow", "https://a.example", b"feed") as journal:
         journal.record([f"{SITE}/{n}" for n in range(500)])
     whole = (folder / "indexnow.sqlite3").read_bytes()
     wrong = 0
 
     def use(read_only: bool) -> None:
-        with Journal(
+        with AnnounceJournal(
             folder, "indexnow", "https://a.example", b"feed", read_only=read_only
         ) as journal:
             journal.accepted(f"{SITE}/1")
@@ -504,7 +504,7 @@ def test_damaged_announce_journals(tmp_path: Path, out: Path, seed: int) -> None
 
 @pytest.mark.parametrize("what", ["fifo", "link", "folder", "lock", "folder link", "super"])
 def test_an_announce_journal_that_is_none(tmp_path: Path, victim: Path, what: str) -> None:
-    from urlset.announce.journal import Journal
+    from urlset.announce.journal import AnnounceJournal
 
     folder = tmp_path / "announce"
     place = folder / "indexnow.sqlite3"
@@ -522,14 +522,14 @@ def test_an_announce_journal_that_is_none(tmp_path: Path, victim: Path, what: st
     elif what == "lock":
         (folder / "indexnow.lock").symlink_to(victim / "none")
     elif what == "super":
-        # SQLite would remove the file that is named at the end of a rollback journal
+        # SQLite would remove the file whose name is at the end of a rollback journal
         place.write_bytes(b"")
         named = os.fsencode(victim / "important")
         tail = (1).to_bytes(4, "big") + named + len(named).to_bytes(4, "big")
         tail += sum(named).to_bytes(4, "big") + bytes.fromhex("d9d505f920a163d7")
         (folder / "indexnow.sqlite3-journal").write_bytes(b"\0" * 512 + tail)
     with pytest.raises(package.Error) as told:
-        Journal(folder, "indexnow", "https://a.example", b"feed")
+        AnnounceJournal(folder, "indexnow", "https://a.example", b"feed")
     assert told.value.code in ("journal.damaged", "journal.unwritable")
     assert tree(victim) == before
 

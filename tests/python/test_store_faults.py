@@ -198,6 +198,7 @@ class Meeting:
 
 def race(shop: Shop, rounds: int) -> None:
     """Two builds, of different rows and of the same ones in turn: one wins, the other says so."""
+    shop.env["URLSET_STORE_TIMEOUT"] = "120"  # one waits for the start of the other
     assert shop.build(0, 150) is None
     for number in range(1, rounds + 1):
         shop.proxy.fault = Meeting()

@@ -1,4 +1,4 @@
-"""Few open files, no more threads, little address space, streams that are full or closed."""
+"""Limits of open files, threads and address space; streams that are full or closed."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def limited(
 def is_one_line(result: subprocess.CompletedProcess[str], status: int) -> None:
     assert result.returncode == status, result.stderr
     lines = result.stderr.splitlines()
-    # what the memory allocator of pyarrow says is not ours
+    # the messages of the memory allocator of pyarrow are not those of urlset
     lines = [line for line in lines if not line.startswith("<jemalloc>")]
     assert len(lines) == 1, result.stderr
     assert lines[0].startswith("urlset: error: ")
@@ -152,7 +152,7 @@ def test_no_more_threads_elsewhere(command: str, when: int, catalog: Path, tmp_p
 
 @pytest.mark.parametrize("mebibytes", [60, 120, 200, 300, 400, 600, 1000])
 def test_little_address_space(mebibytes: int, catalog: Path, tmp_path: Path) -> None:
-    """Memory that the system refuses may end the process, but not what is live."""
+    """A lack of memory may end the process, but does not change the live set."""
     out = tmp_path / "out"
     build = [*URLSET, "build", str(catalog), "--site", SITE, "--out", str(out)]
     assert subprocess.run(build, capture_output=True).returncode == 0
@@ -174,7 +174,7 @@ STREAMS = ["2>/dev/full", "2>&-", ">&-", ">&- 2>&-", "<&- >&- 2>&-", "<&-"]
 
 @pytest.mark.parametrize("streams", STREAMS)
 def test_streams_that_are_full_or_closed(streams: str, catalog: Path, tmp_path: Path) -> None:
-    """The status is that of what was done, and no file of the output takes what is printed."""
+    """The status is that of the work, and printed text goes to no file of the output."""
     out = tmp_path / "out"
     build = f"build {catalog} --site {SITE} --out {out}"
     wrong = f"build {tmp_path}/none.csv --site {SITE} --out {out}"

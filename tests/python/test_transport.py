@@ -1,4 +1,4 @@
-"""What announce and remote targets share: limits, retries, redirects, threads."""
+"""Shared by announce and remote targets: limits, retries, redirects, threads."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_redirects(location: str, url: str | None) -> None:
 
 @pytest.fixture
 def answers(monkeypatch: pytest.MonkeyPatch) -> list[httpx.Response | Exception]:
-    """What the transport answers, one after the other."""
+    """The successive responses of the transport."""
     queue: list[httpx.Response | Exception] = []
 
     def answer(_request: httpx.Request) -> httpx.Response:
@@ -136,7 +136,7 @@ def test_an_error_of_the_caller_is_not_changed(answers: list[httpx.Response | Ex
 
 
 def test_which_failures_are_tried_again() -> None:
-    """Each failure by its cause, at a port where a server does the least that causes it."""
+    """Each failure by its cause, at a port whose server does the minimum that causes it."""
 
     def failure(reply: bytes | None, *, allow_private: bool = True, limit: int = 1 << 20) -> object:
         with socket.create_server(("127.0.0.1", 0)) as listener:

@@ -1,4 +1,4 @@
-"""What a build writes for a cell is what the WHATWG URL standard reads in that cell.
+"""A build writes the URL that the WHATWG URL standard reads in the cell.
 
 Ada, the parser of Node.js, reads the cell and the loc that was written for it. The two may differ
 in nothing but the percent-encoding that RFC 3986 asks for and browsers do not.
@@ -20,12 +20,12 @@ from conftest import read_set
 
 SITE = "https://www.shop.example"
 
-#: RFC 3986 allows none of them outside the host; browsers leave some as they are
+#: RFC 3986 allows none of them outside the host; browsers do not change some of them
 ENCODED = re.compile(r"""%(?![0-9A-Fa-f]{2})|[][{}|^`"<>\\]""")
 
 
 def standard(url: str, base: str | None = None) -> str:
-    """The URL that a browser reads, percent-encoded as RFC 3986 asks."""
+    """The URL that a browser reads, percent-encoded as RFC 3986 requires."""
     href = ada_url.URL(url, base=base).href if base else ada_url.URL(url).href
     start = re.match(r"https?://[^/]*", href)
     assert start, href
@@ -80,7 +80,7 @@ def cells(count: int, seed: int) -> list[str]:
     for _ in range(count):
         kind = rng.random()
         tail = "".join(rng.choices(PIECES, k=rng.randrange(7)))
-        if kind < 0.25:  # a sound host and an odd path
+        if kind < 0.25:  # a valid host and an unusual path
             cell = (
                 rng.choice(["https://", "http://"])
                 + "www.shop.example"
@@ -89,7 +89,7 @@ def cells(count: int, seed: int) -> list[str]:
             )
         elif kind < 0.5:  # a path
             cell = "/" + tail
-        elif kind < 0.8:  # an odd host
+        elif kind < 0.8:  # an unusual host
             user = rng.choice(USERS) if rng.random() < 0.05 else ""
             port = rng.choice(PORTS) if rng.random() < 0.3 else ""
             host = rng.choice(HOSTS)
@@ -143,7 +143,7 @@ def test_cells_and_locs_are_the_same_urls_to_a_browser(tmp_path: Path, relative:
         assert re.fullmatch(r"[Hh][Tt][Tt][Pp][Ss]?://[!-~]+", loc), loc
     assert next(written, None) is None
     assert not wrong, (len(wrong), wrong[:20])
-    # the odd ones are not all rejected, nor are all accepted
+    # some unusual URLs are rejected, and some are accepted
     codes = Counter(rejects.values())
     assert checked > count // 5, codes
     for code in ("control", "host", "no_host", "scheme", "userinfo", "empty"):

@@ -1,4 +1,4 @@
-"""URLs: what is encoded, what is rejected, and at which edge."""
+"""URLs: encoding, rejection, and the limits."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def test_the_edges_of_the_length(out: Path) -> None:
     longest = base + "x" * (2047 - len(base))
     assert fate(longest, out) == longest
     assert fate(longest + "x", out) == "loc.too_long"
-    # percent-encoded counts, XML-escaped does not
+    # percent-encoding counts, XML escaping does not
     room = longest[:-12]
     assert fate(room + "üü", out) == room + "%C3%BC%C3%BC"
     assert fate(room + "xüü", out) == "loc.too_long"

@@ -1,4 +1,4 @@
-"""What a person is told who uses the command for the first time, or writes to a wrong place."""
+"""The messages for a first use of the command, and for wrong output paths."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def test_keywords_of_python_are_no_keys_of_toml() -> None:
 
 @pytest.mark.parametrize("rows", [1, 2])
 def test_counts_stand_before_their_nouns(tmp_path: Path, rows: int) -> None:
-    """No message says ``1 URLs``, or ``1 values``; each is right with any count before it."""
+    """No message contains ``1 URLs`` or ``1 values``; each is correct after any count."""
     lines = [f"{SITE}/{i}#x,never,9,no date,mailto:x" for i in range(rows)]
     (tmp_path / "c.csv").write_text("\n".join(["url,changefreq,priority,lastmod,image", *lines]))
     done = run(
@@ -121,7 +121,7 @@ def test_counts_stand_before_their_nouns(tmp_path: Path, rows: int) -> None:
 
 
 def test_no_warning_depends_on_its_count() -> None:
-    """A count of one goes before each message: no noun in the plural begins it."""
+    """A count precedes each message: no noun in the plural begins it."""
     assert {"video.title", "video.tag", "news.title", "image.invalid"} <= NOTES.keys()
     for code in NOTES:
         first = message_of(code).split()[0]

@@ -1,4 +1,4 @@
-"""verify: the corpus of broken sitemaps, what is between files, the report, the command."""
+"""verify: the corpus of broken sitemaps, problems between files, the report, the command."""
 
 from __future__ import annotations
 

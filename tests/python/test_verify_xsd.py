@@ -69,7 +69,7 @@ VALUES = [
 def schema(name: str) -> etree.XMLSchema:
     shared = Path(os.environ.get("URLSET_SHARED", REPO.parent / "shared")) / "xsd"
     if not (shared / name).exists():
-        # a worktree of the repository lies one folder deeper
+        # a worktree of the repository is one folder deeper
         shared = REPO.parent.parent / "shared" / "xsd"
     if not (shared / name).exists():
         pytest.skip("the official schemas are not here: set URLSET_SHARED")

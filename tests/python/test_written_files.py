@@ -1,4 +1,4 @@
-"""Files that the user names: checked before anything is read, whole or untouched, told truly."""
+"""Files that the user names: checked before any input is read, written completely or not."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def refused(ended: Ended, option: str, out: Path) -> None:
 
 @pytest.mark.parametrize("option", ["--json", "--changes", "--rejects"])
 def test_targets_that_cannot_be_written(tmp_path: Path, out: Path, option: str) -> None:
-    """The input is a pipe that nobody fills: it is not waited for."""
+    """The input is a pipe without a writer: the command does not wait for it."""
     os.mkfifo(tmp_path / "never.csv")
     (tmp_path / "folder.csv").mkdir()
     (tmp_path / "file").write_text("x")
@@ -73,7 +73,7 @@ def test_targets_on_a_filesystem_that_is_read_only(
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
 @pytest.mark.parametrize("option", ["--json", "--changes", "--rejects"])
 def test_targets_without_permission(option: str) -> None:
-    with tempfile.TemporaryDirectory() as shared:  # pytest's own folders are closed to others
+    with tempfile.TemporaryDirectory() as shared:  # other users cannot read pytest's folders
         without_permission(Path(shared), option)
 
 
@@ -90,7 +90,7 @@ def without_permission(folder: Path, option: str) -> None:
     code = (
         "import gettext, locale, os, sys, urlset, urlset.cli.build; from urlset.cli import main;"
         "source, first = sys.argv[1:3]; target = first + '.csv';"
-        # all modules are loaded: those of this Python may be closed to others as well
+        # all modules are loaded: other users may not be able to read this Python
         f"urlset.build(source, site={SITE!r}, out=first, duplicates='drop', changes=target);"
         "os.setgid(65534); os.setuid(65534); main(sys.argv[3:])"
     )
@@ -114,7 +114,7 @@ def test_targets_stay_as_they_are_until_the_end(tmp_path: Path, out: Path, optio
     (tmp_path / "c.csv").write_text('url\n"open\n')
     ended = build(tmp_path / "c.csv", out, option, target)
     assert ended.status == 3
-    if option != "--json":  # which tells of failures, too
+    if option != "--json":  # which also reports failures
         assert (target.stat().st_mtime_ns, target.stat().st_ino) == (
             before.st_mtime_ns, before.st_ino,
         )  # fmt: skip
@@ -187,7 +187,7 @@ def test_rows_to_an_address(tmp_path: Path, out: Path, command: str) -> None:
 
 
 def test_rows_to_a_device(tmp_path: Path, out: Path) -> None:
-    """It is written to, and not replaced."""
+    """The build writes to it and does not replace it."""
     assert build(catalog(tmp_path / "c.csv", 9), out).status == 0
     pipe = tmp_path / "pipe.csv"
     os.mkfifo(pipe)
@@ -218,7 +218,7 @@ main(sys.argv[2:])
 
 @pytest.mark.parametrize("layout", ["packed", "stable"])
 def test_a_full_disk_is_told_truly_at_every_step(tmp_path: Path, out: Path, layout: str) -> None:
-    """From one call on all fail; what the message says of the live set is compared with it."""
+    """From one call on all fail; the message agrees with the state of the live set."""
     large, small = catalog(tmp_path / "a.csv", 700), tmp_path / "b.csv"
     rows = "".join(f"{SITE}/new/{n}\n" for n in range(300))
     small.write_text(f"url\n{rows}")
@@ -260,7 +260,7 @@ def test_a_full_disk_is_told_truly_at_every_step(tmp_path: Path, out: Path, layo
 
 
 def test_the_umask_is_never_changed(tmp_path: Path, out: Path) -> None:
-    """Files that another thread makes meanwhile have the mode of the umask, all of them."""
+    """All files that another thread creates meanwhile have the mode of the umask."""
     assert build(catalog(tmp_path / "c.csv", 9), out).status == 0
     before = os.umask(0o027)
     stop = threading.Event()
@@ -297,7 +297,7 @@ def test_the_umask_is_never_changed(tmp_path: Path, out: Path) -> None:
 
 
 def test_nothing_of_the_process_is_changed() -> None:
-    """No module sets what all threads share."""
+    """No module changes state that all threads share."""
     forbidden = {"umask", "chdir", "fchdir", "putenv", "unsetenv", "setlocale", "setuid"}
     modules = list((ROOT / "python/urlset").rglob("*.py"))
     assert len(modules) > 40

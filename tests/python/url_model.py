@@ -1,4 +1,4 @@
-"""What a URL in a cell becomes: the rules, plainly and slowly, by the documents alone."""
+"""The URL of a cell: a plain, slow model of the documented rules."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ def without_dots(path: str) -> str:
 
 
 def model(raw: str) -> str:
-    """The rules, plainly and slowly, for a URL of the site or a path of it."""
+    """A plain, slow model of the rules for a URL or a path of the site."""
     raw = raw.strip(" \t\r\n")
-    if re.match(r"[^#?]*\\", raw):  # before the query a backslash is a slash
+    if re.match(r"[^#?]*\\", raw):  # before the query a backslash means a slash
         before, mark, after = re.fullmatch(r"([^#?]*)([#?]?)(.*)", raw, re.DOTALL).groups()
         raw = before.replace("\\", "/") + mark + after
     if raw == "":

@@ -73,7 +73,7 @@ fn sources(folder: &Path, module: &str, found: &mut Sources) {
 fn code(text: &str) -> String {
     let text = text.split("#[cfg(test)]\nmod tests").next().unwrap_or_default();
     let bare = |line: &str| match line.find("//") {
-        // a URL in a string is no comment
+        // a URL in a string is not a comment
         Some(at) if !line[..at].ends_with(':') => line[..at].to_owned(),
         _ => line.to_owned(),
     };
@@ -81,7 +81,7 @@ fn code(text: &str) -> String {
 }
 
 /// The paths that begin at `text`, which follows `crate::`: `a::{b, c::d}` is `a::b` and `a::c::d`.
-/// Returns how much of the text they take.
+/// Returns their length in the text.
 fn tree(text: &str, before: &str, paths: &mut Vec<String>) -> usize {
     let mut path = before.to_owned();
     let mut at = 0;
@@ -116,7 +116,7 @@ fn tree(text: &str, before: &str, paths: &mut Vec<String>) -> usize {
     }
 }
 
-/// The modules that a module names.
+/// The modules that a module imports.
 fn imports(module: &str, sources: &Sources) -> BTreeSet<String> {
     let text = &sources[module];
     let parent = module.rsplit_once("::").map_or("", |(parent, _)| parent);
@@ -210,7 +210,7 @@ fn no_files_import_each_other_in_a_circle() {
     assert!(found.is_empty(), "{found:?}");
 }
 
-/// The two tests above fail when an import goes the wrong way, in any form that Rust has.
+/// The two tests above fail for a wrong import in any form of Rust.
 #[test]
 fn a_planted_import_is_found() {
     for (module, line) in [

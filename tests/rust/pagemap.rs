@@ -22,7 +22,7 @@ fn scratch(name: &str) -> PathBuf {
     folder
 }
 
-/// What a build makes of these cells, with the column mapped as `field`.
+/// The result of a build with these cells, with the column mapped as `field`.
 fn build(name: &str, field: Option<&str>, cells: &[Value], on_bad_field: &str) -> Preview {
     let path = scratch(name).join("catalog.csv");
     let text = |cell: &Value| cell.as_str().map_or_else(|| cell.to_string(), str::to_owned);

@@ -1,6 +1,6 @@
-//! A panic in any thread ends what it works for with an error, soon, and nothing hangs.
+//! A panic in any thread soon ends its run with an error, and nothing hangs.
 //!
-//! The feature `inject` makes a thread panic where the test says so.
+//! The feature `inject` makes a thread panic at the point that the test selects.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fs;
@@ -26,10 +26,10 @@ use urlset_core::inspect::verify::{Options as VerifyOptions, Target, verify};
 use urlset_core::inspect::{changes, read as parse_read};
 use urlset_core::thread::armed;
 
-/// What runs, and where it is to panic.
+/// The run, and the point at which it panics.
 type Points = (fn(&Path) -> Told, &'static [&'static str]);
 
-/// What runs, and the points that it passes. `@3`: when a thread comes by for the third time.
+/// The run, and the points that it passes. `@3`: when a thread passes it for the third time.
 const POINTS: [Points; 8] = [
     (
         build,
@@ -62,14 +62,14 @@ const POINTS: [Points; 8] = [
     (to_parquet, &["encode", "encode.group", "encode.group@2", "group", "group.batch@2"]),
     (compare, &["changes", "changes.row", "changes.row@5", "inspect"]),
 ];
-/// Points of the binding, which tests/python/test_panics.py has.
+/// Points of the binding, which tests/python/test_panics.py tests.
 const BINDING: [&str; 2] = ["build", "look"];
 
-/// The code and the message of the error, or how much was done.
+/// The code and the message of the error, or the result.
 type Told = Result<u64, (String, String)>;
 
-/// How long anything may take.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// The timeout of a run.
+const TIMEOUT: Duration = Duration::from_secs(60);
 /// One point is armed at a time.
 static ONE: Mutex<()> = Mutex::new(());
 
@@ -97,7 +97,7 @@ fn a_panic_in_any_thread_is_an_error() {
     fs::remove_dir_all(&folder).unwrap();
 }
 
-/// Every place that starts a thread does so by the module `thread`, and the test above passes it.
+/// Every thread is started by the module `thread`, and the test above passes its point.
 #[test]
 fn no_thread_is_left_out() {
     let named = |point: &str| point.split('@').next().unwrap_or_default().to_owned();
@@ -153,7 +153,7 @@ fn within(work: fn(&Path) -> Told, folder: &Path) -> Told {
     let (sender, receiver) = channel();
     let folder = folder.to_owned();
     thread::spawn(move || sender.send(work(&folder)));
-    receiver.recv_timeout(PATIENCE).expect("it hangs, or it panicked")
+    receiver.recv_timeout(TIMEOUT).expect("it hangs, or it panicked")
 }
 
 fn folder(name: &str) -> PathBuf {

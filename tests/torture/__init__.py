@@ -1,1 +1,1 @@
-"""Random attacks on urlset, each against what must hold whatever happens."""
+"""Random attacks on urlset, each checks the guarantees."""

@@ -44,7 +44,7 @@ def find_kinds() -> dict[str, tuple[Callable[[Case], None], int]]:
 
 
 class Runner:
-    """Runs cases and counts what became of them."""
+    """Runs cases and counts their outcomes."""
 
     def __init__(self, scratch: Path, keep: bool) -> None:
         self.scratch = scratch
@@ -55,7 +55,7 @@ class Runner:
         self._lock = threading.Lock()
 
     def run(self, kind: str, seed: str, attack: Callable[[Case], None]) -> None:
-        """Runs one case; whatever it raises is a failure, also a defect of the case itself."""
+        """Runs one case; any exception is a failure, also a defect of the case itself."""
         folder = Path(tempfile.mkdtemp(prefix=f"{kind}-", dir=self.scratch))
         why = ""
         skipped = False
@@ -65,7 +65,7 @@ class Runner:
             skipped = True
         except Failed as error:
             why = str(error)
-        except Exception:  # noqa: BLE001 # reported with its traceback; the other cases go on
+        except Exception:  # noqa: BLE001 # reported with its traceback; the other cases continue
             why = "the case itself failed:\n" + traceback.format_exc()
         with self._lock:
             self.cases[kind] += 1

@@ -19,17 +19,17 @@ LIMIT = 60.0
 #: resident bytes that a command may have: urlset promises a few hundred megabytes
 MEMORY = 2 << 30
 POLL = 0.005
-#: what every command may end with
+#: the exit statuses of any command
 STATUSES = (0, 1, 2, 3)
 SITE = "https://www.shop.example"
 
 
 class Failed(Exception):
-    """A promise was broken."""
+    """A guarantee was violated."""
 
 
 class Skipped(Exception):
-    """The machine lacks what the case needs."""
+    """The machine lacks a requirement of the case."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Case:
         self._started = 0
 
     def check(self, held: object, what: object) -> None:
-        """Fails the case unless something held."""
+        """Fails the case unless a condition is true."""
         if not held:
             raise Failed(str(what))
 
@@ -67,7 +67,7 @@ class Case:
         file_bytes: int | None = None,
         disturb: Callable[[subprocess.Popen[bytes]], None] | None = None,
     ) -> Ended:
-        """Runs urlset to its end and checks what every run must keep.
+        """Runs urlset to its end and checks what applies to every run.
 
         Args:
             statuses: the exit statuses that are right.
@@ -103,7 +103,7 @@ class Case:
         input: Path | None = None,
         file_bytes: int | None = None,
     ) -> Iterator[subprocess.Popen[bytes]]:
-        """Starts urlset in a session of its own, and ends it and its children at the end."""
+        """Starts urlset in a separate session, and ends it and its children at the end."""
         self._started += 1
         with (
             self._path("out").open("wb") as out,
@@ -123,7 +123,7 @@ class Case:
         try:
             yield process
         finally:
-            # its session is ours alone, so nobody else's process is in the group
+            # the session was created here, so the group contains no other process
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
@@ -149,7 +149,7 @@ def _limit_files(size: int) -> None:
 
 
 def _wait(process: subprocess.Popen[bytes], until: float) -> str:
-    """Waits for a process and kills its session if it hangs or grows; returns which of them."""
+    """Waits for a process and kills its session if it hangs or grows; returns which."""
     while process.poll() is None:
         why = ""
         if time.monotonic() > until:

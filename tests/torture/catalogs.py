@@ -1,4 +1,4 @@
-"""Random catalogs, the files that they are written to, and what must become of their rows.
+"""Random catalogs, the files that they are written to, and the expected outcome of their rows.
 
 The model is plain and slow and knows of urlset only what its documents say.
 """
@@ -17,7 +17,7 @@ from .case import SITE
 from .sitemaps import Entry
 
 FORMATS = ("csv", "csv.gz", "jsonl", "parquet", "arrow")
-#: what the path of a URL may hold unescaped (RFC 3986)
+#: characters that a path may contain unescaped (RFC 3986)
 SAFE = "/-._~!$&'()*+,;=:@"
 PATHS = ("p", "shoes", "a&b", "it's", "a-b", "grün", "鞋", "a b", "x,y", "~t", "q;r=s", "a(b)")
 BAD_LOCS = (
@@ -27,7 +27,7 @@ BAD_LOCS = (
     "x:",
     SITE + "/" + "l" * 2100,
 )
-#: a lastmod and what is written of it
+#: a lastmod and the expected text
 LASTMODS = {"": "", "2026-01-02": "2026-01-02", "2026-03-04T05:06:07Z": "2026-03-04T05:06:07Z",
             "yesterday": ""}  # fmt: skip
 
@@ -44,7 +44,7 @@ class Row:
 
 @dataclass
 class Expected:
-    """What must become of the rows of a catalog, in their order."""
+    """The expected outcome of the rows of a catalog, in their order."""
 
     entries: list[Entry] = field(default_factory=list)
     #: the number of each rejected row, from 1
@@ -54,7 +54,7 @@ class Expected:
 
 
 def make(rng: random.Random, most: int = 4_000) -> list[Row]:
-    """Random rows; some repeat, some are wrong."""
+    """Random rows; some are repeated, some are invalid."""
     rows: list[Row] = []
     bad = rng.choice((0.0, 0.0, 0.02, 0.3))
     repeat = rng.choice((0.0, 0.0, 0.05, 0.6))
@@ -78,7 +78,7 @@ def make(rng: random.Random, most: int = 4_000) -> list[Row]:
 
 
 def expect(rows: list[Row], *, drop: bool, sort: bool, without: str | None) -> Expected:
-    """What must become of the rows."""
+    """The expected outcome of the rows."""
     result = Expected()
     seen: set[str] = set()
     for number, row in enumerate(rows, 1):

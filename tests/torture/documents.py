@@ -1,4 +1,4 @@
-"""Sitemaps that were made to do harm."""
+"""Malicious sitemaps."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ INDEX = f'{HEAD}<sitemapindex xmlns="http://www.sitemaps.org/schemas/sitemap/0.9
 
 
 def sitemap(rng: random.Random, host: str = "www.shop.example", count: int | None = None) -> bytes:
-    """A sitemap that is right."""
+    """A valid sitemap."""
     numbers = range(rng.choice((1, 5, 500)) if count is None else count)
     rows = (f"<url><loc>https://{host}/{n}</loc></url>\n" for n in numbers)
     return f"{URLSET}{''.join(rows)}</urlset>\n".encode()

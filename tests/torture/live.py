@@ -1,4 +1,4 @@
-"""A live set and its next build, which something disturbs: what a crawler finds stays whole."""
+"""A live set and its interrupted next build: a crawler always finds a complete set."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .sitemaps import live_urls, read_set
 
 
 class Night:
-    """A set that is live, and a build that is to replace it."""
+    """A live set, and a build that will replace it."""
 
     def __init__(self, case: Case) -> None:
         rng = case.rng
@@ -31,7 +31,7 @@ class Night:
         ]  # fmt: skip
 
     def check(self, what: str) -> None:
-        """What is live is whole: the former set or the next one; with packed names a mixture of
+        """The live set is complete: the previous set or the next one; packed names mix
         both until the next build, which completes it."""
         urls = live_urls(self.out)
         if self.layout == "stable" or not (self.out / ".urlset/publish.json").exists():

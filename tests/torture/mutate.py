@@ -15,7 +15,7 @@ def damage(data: bytes, rng: random.Random) -> bytes:
     text = bytearray(data)
     for _ in range(rng.choice((1, 1, 2, 5, 30))):
         at = rng.randrange(len(text) + 1)
-        if rng.random() < 0.3:  # headers and footers are where most of the meaning is
+        if rng.random() < 0.3:  # most of the metadata is in headers and footers
             at = rng.choice((min(at, 64), max(0, len(text) - rng.randrange(1, 400))))
         length = rng.choice((1, 1, 4, 8, 100))
         match rng.randrange(7):

@@ -19,7 +19,7 @@ Entry = tuple[str, str]  # loc and lastmod
 
 
 def inflate(path: Path) -> bytes:
-    """The bytes of a file; one gzip member with nothing behind it, if it is compressed."""
+    """The bytes of a file; one gzip member without trailing bytes, if it is compressed."""
     data = path.read_bytes()
     if path.suffix != ".gz":
         return data
@@ -41,7 +41,7 @@ def parse(text: bytes, name: str, rng: random.Random | None = None) -> Any:
 
             return etree.fromstring(text, etree.XMLParser(no_network=True, huge_tree=True))
         return ElementTree.fromstring(text)
-    except SyntaxError as error:  # both raise kinds of it
+    except SyntaxError as error:  # both raise subclasses of it
         raise Failed(f"{name}: is not well-formed: {error}") from None
 
 
@@ -65,12 +65,12 @@ def listed(path: Path) -> list[str]:
 
 
 def manifest(out: Path) -> dict[str, Any]:
-    """What is live, as urlset wrote it down."""
+    """The manifest of the live set."""
     return dict(json.loads((out / ".urlset/manifest.json").read_text()))
 
 
 def shards(out: Path) -> list[str]:
-    """All shards as the indexes list them; fails where a file is in two, missing, or no one's."""
+    """All shards as the indexes list them; fails if a file is in two, missing, or in none."""
     live = manifest(out)
     names = [name for index in live["indexes"] for name in listed(out / index["path"])]
     if len(set(names)) != len(names):
@@ -96,6 +96,6 @@ def read_set(out: Path, rng: random.Random | None = None) -> list[Entry]:
 
 
 def live_urls(out: Path) -> list[str]:
-    """What a crawler finds from ``sitemap.xml`` alone, at any moment."""
+    """The entries that a crawler finds from ``sitemap.xml``, at any moment."""
     index = out / "sitemap.xml"
     return [loc for name in listed(index) for loc, _ in entries(out / name)]

@@ -5,9 +5,9 @@
     target, options --> prepare of each engine --> send --> report
                         robots indexnow google bing yandex
 
-Each engine has a module with a function ``prepare``, which checks all that can be checked on this
-machine and returns the function that sends. All engines are prepared before the first request.
-``session`` is what they share. The modules are imported by the call, because start-up time counts.
+Each engine has a module with a function ``prepare``, which makes all local checks and returns the
+function that sends. All engines are prepared before the first request. ``session`` contains their
+common state. The modules are imported by the call, to keep the start-up short.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from ..keywords import AnnounceKeywords
-    from .report import AnnounceReport, Outcome, SitemapStatus
+    from .report import AnnounceReport, EngineOutcome, SitemapStatus
     from .session import Session
 
     StrPath = str | os.PathLike[str]
 
-__all__ = ["AnnounceReport", "Outcome", "SitemapStatus", "announce"]
+__all__ = ["AnnounceReport", "EngineOutcome", "SitemapStatus", "announce"]
 
 
 def announce(
@@ -56,7 +56,7 @@ def announce(
     Raises:
         ConfigError: wrong options, a missing or malformed key; nothing was sent.
         InputError: the target or the list of URLs cannot be read; nothing was sent.
-        KeyboardInterrupt: the journal contains what was accepted: the same call continues.
+        KeyboardInterrupt: the journal contains the accepted URLs: the same call continues.
     """
     import time
     from pathlib import Path
@@ -99,7 +99,7 @@ def announce(
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("AnnounceReport", "Outcome", "SitemapStatus"):
+    if name in ("AnnounceReport", "EngineOutcome", "SitemapStatus"):
         from . import report
 
         return getattr(report, name)
@@ -111,7 +111,7 @@ def _run(session: Session) -> None:
     from importlib import import_module
 
     from ..errors import AnnounceError, Error
-    from .report import Outcome
+    from .report import EngineOutcome
     from .session import refusal
 
     actions: dict[str, Callable[[], None]] = {}
@@ -129,5 +129,7 @@ def _run(session: Session) -> None:
         except Error as error:
             session.report.environment_failed = True
             session.add(
-                Outcome(name, session.target.site, "failed", detail=str(error), code=error.code)
+                EngineOutcome(
+                    name, session.target.site, "failed", detail=str(error), code=error.code
+                )
             )

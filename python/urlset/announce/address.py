@@ -1,4 +1,4 @@
-"""URLs: which ones may be sent, and where requests may go."""
+"""The URLs that may be sent, and the endpoints that may receive requests."""
 
 from __future__ import annotations
 

@@ -16,8 +16,8 @@ from ..transport.retry import retry_after
 from ..wording import count
 from .address import check_page
 from .client import Answer, Cancelled, EngineClient, Request, Retry, json_request
-from .journal import Journal
-from .report import Outcome
+from .journal import AnnounceJournal
+from .report import EngineOutcome
 from .secrets import find_key
 from .session import Session, interrupted
 from .spool import Spool, open_spool
@@ -81,10 +81,8 @@ class Bing:
         if answer.status == 200 and code == 0:
             return None
         if code in _THROTTLED:
-            asked = retry_after(answer.headers)
-            return Retry(
-                f"too many requests ({CODES[code]})", THROTTLED if asked is None else asked
-            )
+            wait = retry_after(answer.headers, THROTTLED)
+            return Retry(f"too many requests ({CODES[code]})", wait)
         why = f"{_EXPLAINED.get(code, 'refused')} ({CODES[code]})" if code else "refused"
         names = {_INVALID_KEY: "key_refused", _NOT_AUTHORIZED: "property"}
         raise self._client.refusal(answer, why, names.get(code, "refused"))
@@ -101,7 +99,7 @@ def prepare(session: Session) -> Callable[[], None]:
     key = find_key(
         session.keyring,
         engine="bing",
-        variables=[VARIABLE],
+        variable=VARIABLE,
         file=session.key_file("bing"),
         form=r"[A-Za-z0-9._~-]{8,512}",
         form_in_words="8 to 512 letters, digits or any of - . _ ~",
@@ -109,28 +107,23 @@ def prepare(session: Session) -> Callable[[], None]:
     )
     client = session.open(session.client("bing", base))
     bing = Bing(client, base, key, site)
-    urls: Callable[[], None] | None = None
+    spool = journal = None
     if options.changes or options.urls:
         spool = open_spool(
             session, "bing",
             allowed=lambda found, _path: found == host, why=f"of another host than {host}",
         )  # fmt: skip
         journal = session.open(
-            Journal(target.state, "bing", base, spool.digest, read_only=session.dry_run)
+            AnnounceJournal(target.state, "bing", base, spool.digest, read_only=session.dry_run)
         )
 
-        def urls() -> None:
-            _submit_urls(session, bing, spool, journal, host)
-
-    def submit(index: str) -> str:
+    def submit(index: str) -> None:
         bing.call(bing.submit_feed(index))
-        return ""
 
     def send() -> None:
-        if not session.submit_each("bing", indexes, bing.submit_feed, submit):
-            return
-        if urls is not None:
-            urls()
+        submitted = session.submit_each("bing", indexes, bing.submit_feed, submit)
+        if submitted and spool is not None and journal is not None:
+            _submit_urls(session, bing, spool, journal, host)
 
     return send
 
@@ -144,7 +137,9 @@ def _quota(value: Any) -> int:
     raise AnnounceError("an answer without the quota of URLs", code="bing.answer")
 
 
-def _submit_urls(session: Session, bing: Bing, spool: Spool, journal: Journal, host: str) -> None:
+def _submit_urls(
+    session: Session, bing: Bing, spool: Spool, journal: AnnounceJournal, host: str
+) -> None:
     """Sends as many URLs as the quota allows; the next run of the same list sends the others."""
     fresh: Iterator[str] = (url for _host, url in spool.rows() if not journal.accepted(url))
     if session.dry_run:
@@ -154,7 +149,7 @@ def _submit_urls(session: Session, bing: Bing, spool: Spool, journal: Journal, h
             session.show(bing.submit_urls(batch).text())
             requests += 1
         detail = f"{count(requests, 'request')}, if the quota allows"
-        session.add(Outcome("bing", host, "planned", spool.count, detail=detail))
+        session.add(EngineOutcome("bing", host, "planned", spool.count, detail=detail))
         return
     sent = requests = 0
     error: AnnounceError | None = None
@@ -174,7 +169,7 @@ def _submit_urls(session: Session, bing: Bing, spool: Spool, journal: Journal, h
         raise
     finally:
         for _rest in fresh:
-            pass  # the journal counts what was accepted before
+            pass  # the journal counts the URLs that were accepted before
         accepted = sent + journal.skipped
         left = spool.count - accepted
         if left == 0:
@@ -186,7 +181,7 @@ def _submit_urls(session: Session, bing: Bing, spool: Spool, journal: Journal, h
                 code="bing.quota",
             )
         session.add(
-            Outcome(
+            EngineOutcome(
                 "bing", host, "accepted" if left == 0 else "partly" if accepted else "refused",
                 spool.count, accepted, journal.skipped, requests,
                 str(error) if error else count(requests, "request"),

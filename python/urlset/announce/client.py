@@ -1,9 +1,9 @@
 """The client of one search engine: retries, and no key in any message.
 
-The exchange itself and its limits are those of :mod:`urlset.transport`. The retries are own code
-(no tenacity, no stamina): the answer decides how long to wait (``Retry-After``), all threads of an
-engine wait together, an interrupt ends the wait at once, and no exception of httpx, which contains
-the URL and with it a key, is in the chain of what is raised (test_errors_have_no_chain).
+The exchange itself and its limits are those of :mod:`urlset.transport`. The retries are implemented
+here and not by tenacity or stamina: the response determines the wait (``Retry-After``), all threads
+of an engine wait together, and an interrupt ends the wait at once. An exception of httpx contains
+the URL, and so a key: none is in the chain of a raised exception (test_errors_have_no_chain).
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ OVERRUN = 1.0
 
 JSON = "application/json; charset=utf-8"
 
-# no compression: what is read is what was sent, so its size is bounded
+# no compression, so that the limit of the body applies to the received bytes
 _HEADERS = {"Accept": "*/*", "Accept-Encoding": "identity"}
 
 
@@ -80,7 +80,7 @@ def json_request(method: str, url: str, value: object, headers: Mapping[str, str
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What the server sent.
+    """The response of a server.
 
     Attributes:
         headers: by name in lower case.
@@ -96,7 +96,7 @@ class Answer:
     clock: float | None
 
     def json(self) -> Mapping[str, Any]:
-        """The JSON object in the body; empty where there is none."""
+        """The JSON object in the body; empty if there is none."""
         try:
             value = json.loads(self.body)
         except (ValueError, RecursionError):
@@ -106,7 +106,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Retry:
-    """The verdict that a request is to be sent again.
+    """The decision to send a request again.
 
     Attributes:
         why: for a person.
@@ -230,7 +230,7 @@ class EngineClient:
         )
 
     def _retry_of(self, answer: Answer) -> Retry | None:
-        """What the status alone decides."""
+        """The decision by the status alone."""
         if 300 <= answer.status < 400 and not self._redirects:
             host = one_line(self.keyring.hide(_host(answer.headers.get("location", ""))))
             raise AnnounceError(
@@ -240,18 +240,19 @@ class EngineClient:
             )
         if not is_transient(answer.status):
             return None
-        asked = retry_after(answer.headers)
         if answer.status == 429:
-            return Retry("too many requests (HTTP 429)", THROTTLED if asked is None else asked)
+            return Retry("too many requests (HTTP 429)", retry_after(answer.headers, THROTTLED))
         text = self.excerpt(answer)
-        return Retry(f"HTTP {answer.status}{': ' + text if text else ''}", asked)
+        return Retry(
+            f"HTTP {answer.status}{': ' + text if text else ''}", retry_after(answer.headers)
+        )
 
     def _reason(self, request: Request, error: ExchangeError) -> str:
         text = self.keyring.hide(str(error))[:MAX_REASON]
         return f"{urlsplit(request.url).netloc}: {text}"
 
     def _wait_for_turn(self) -> None:
-        """Waits while the endpoint is throttled, for whichever thread."""
+        """Waits while the endpoint is throttled, because of any thread."""
         while True:
             with self._lock:
                 left = self._not_before - time.monotonic()
@@ -298,7 +299,7 @@ class EngineClient:
                     _HEADERS,
                     timeout=None,
                     allow_private=self._allow_private,
-                    # a proxy must not see what is sent to this machine
+                    # a proxy must not see requests to this machine
                     proxies=not is_loopback(self.base),
                 )
             return self._client

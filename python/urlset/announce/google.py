@@ -22,7 +22,7 @@ from ..errors import AnnounceError, ConfigError
 from ..wording import count
 from .address import MAX_URL, is_loopback, split
 from .client import Answer, Cancelled, EngineClient, Request, Retry
-from .report import Outcome, SitemapStatus
+from .report import EngineOutcome, SitemapStatus
 from .secrets import read_key_file
 from .session import Session
 
@@ -275,13 +275,11 @@ def _from_environment() -> Path:
 def _submit(
     session: Session, console: SearchConsole, account: Account, indexes: tuple[str, ...]
 ) -> None:
-    def submit(index: str) -> str:
-        console.submit(index)
-        return ""
-
     if not session.dry_run:
         console.token = account.token(SCOPE_WRITE)
-    session.submit_each("google", indexes, lambda index: console.request("PUT", index), submit)
+    session.submit_each(
+        "google", indexes, lambda index: console.request("PUT", index), console.submit
+    )
 
 
 def _status(
@@ -296,7 +294,7 @@ def _status(
         bad = "never submitted" if item is None else count(status.errors, "error")
         good = item is not None and status.errors == 0
         session.add(
-            Outcome(
+            EngineOutcome(
                 "google", index, "accepted" if good else "refused", 1, int(good),
                 detail="" if good else bad, code=None if good else "google.status",
             )

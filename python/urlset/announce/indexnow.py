@@ -17,9 +17,9 @@ from ..transport.retry import retry_after
 from ..wording import count
 from .address import check_page
 from .client import Answer, Cancelled, EngineClient, Request, Retry, json_request
-from .journal import Journal
+from .journal import AnnounceJournal
 from .options import AnnounceOptions
-from .report import Outcome, Result
+from .report import EngineOutcome, Result
 from .secrets import find_key
 from .session import Session, interrupted, is_undecided
 from .spool import Spool, open_spool
@@ -37,7 +37,7 @@ WORKERS = 4
 NEW_KEY_WAIT = 5.0
 #: URLs that are sent without ``all`` if the number of live URLs is unknown
 MAX_UNKNOWN = BATCH
-#: hosts with a line of their own in the report
+#: hosts with a separate line in the report
 MAX_LINES = 50
 #: bytes of a new key, and the modes of its file and of its public copy
 _KEY_BYTES, _SECRET, _PUBLIC = 16, 0o600, 0o666
@@ -54,7 +54,7 @@ class _Tally:
     requests: int = 0
     error: AnnounceError | None = None
 
-    def outcome(self, dry_run: bool) -> Outcome:
+    def outcome(self, dry_run: bool) -> EngineOutcome:
         detail = count(self.requests, "request")
         if self.skipped:
             before = f"{self.skipped:,} accepted before and not sent again"
@@ -70,23 +70,20 @@ class _Tally:
             result = "partly" if self.accepted else "refused"
             if self.error is not None and not self.accepted and is_undecided(self.error):
                 result = "failed"
-        return Outcome(
+        return EngineOutcome(
             "indexnow", self.host, result, self.total, self.accepted, self.skipped, requests,
             detail, code,
         )  # fmt: skip
 
 
 def judge(client: EngineClient, answer: Answer) -> Retry | None:
-    """What the answer to a POST means."""
+    """Interprets the response to a POST."""
     if answer.status in (200, 202):
         return None
     if answer.status == 403:
         if b"SiteVerificationNotCompleted" in answer.body:
-            asked = retry_after(answer.headers)
-            return Retry(
-                "the key is new and still being checked (HTTP 403)",
-                NEW_KEY_WAIT if asked is None else asked,
-            )
+            wait = retry_after(answer.headers, NEW_KEY_WAIT)
+            return Retry("the key is new and still being checked (HTTP 403)", wait)
         raise client.refusal(
             answer,
             "the key was refused: the site has no file for it, or the file contains another key",
@@ -107,7 +104,12 @@ class _Sender:
     """Sends batches in parallel; the calling thread records their results one by one."""
 
     def __init__(
-        self, session: Session, client: EngineClient, journal: Journal, spool: Spool, key: str
+        self,
+        session: Session,
+        client: EngineClient,
+        journal: AnnounceJournal,
+        spool: Spool,
+        key: str,
     ) -> None:
         self._session, self._client, self._journal, self._key = session, client, journal, key
         self._spool = spool
@@ -219,7 +221,7 @@ class _Sender:
 
 
 def _guard(session: Session, spool: Spool) -> None:
-    """Refuses what is probably the whole site: IndexNow is for changes."""
+    """Refuses a list that is probably the whole site: IndexNow is for changes."""
     live = session.target.urls
     if session.options.all:
         return
@@ -244,7 +246,7 @@ def _guard(session: Session, spool: Spool) -> None:
 
 
 def prepare(session: Session) -> Callable[[], None]:
-    """Checks all that can be checked locally; returns the function that sends."""
+    """Makes all local checks; returns the function that sends."""
     options, target = session.options, session.target
     endpoint = session.endpoint("indexnow", ENDPOINT)
     key = _find(session, session.key_file("indexnow") or _own_key_file(session))
@@ -252,7 +254,7 @@ def prepare(session: Session) -> Callable[[], None]:
     spool = open_spool(session, "indexnow", allowed=allowed, why=why)
     _guard(session, spool)
     journal = session.open(
-        Journal(target.state, "indexnow", endpoint, spool.digest, read_only=session.dry_run)
+        AnnounceJournal(target.state, "indexnow", endpoint, spool.digest, read_only=session.dry_run)
     )
     client = session.open(session.client("indexnow", endpoint))
     sender = _Sender(session, client, journal, spool, key)
@@ -271,7 +273,7 @@ def prepare(session: Session) -> Callable[[], None]:
         _report(session, sender.tallies())
         if spool.count == 0 and not spool.illegal.count and not spool.foreign.count:
             session.add(
-                Outcome(
+                EngineOutcome(
                     "indexnow", target.host, "planned" if session.dry_run else "accepted", 0,
                     detail="no changed URLs: nothing to send",
                 )
@@ -332,7 +334,7 @@ def _find(session: Session, file: Path | None) -> str:
     return find_key(
         session.keyring,
         engine="indexnow",
-        variables=[VARIABLE],
+        variable=VARIABLE,
         file=file,
         form=r"[A-Za-z0-9-]{8,128}",
         form_in_words="8 to 128 letters, digits or hyphens",
@@ -367,7 +369,7 @@ def init_key(session: Session) -> None:
     )
     if session.dry_run:
         session.show(("" if old else f"write {secret} (mode 600)\n") + f"write {proof}\n")
-        session.add(Outcome("indexnow", str(secret), "planned", detail=detail))
+        session.add(EngineOutcome("indexnow", str(secret), "planned", detail=detail))
         return
     try:
         secret.parent.mkdir(parents=True, exist_ok=True)
@@ -380,7 +382,7 @@ def init_key(session: Session) -> None:
             f"the key cannot be written to {secret} and {folder}: {error.strerror}",
             code="indexnow.key_unwritable",
         ) from None
-    session.add(Outcome("indexnow", str(secret), "accepted", 1, 1, detail=detail))
+    session.add(EngineOutcome("indexnow", str(secret), "accepted", 1, 1, detail=detail))
 
 
 def _write(path: Path, text: str, mode: int) -> None:

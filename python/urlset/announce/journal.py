@@ -1,4 +1,4 @@
-"""The journal: what an engine has accepted.
+"""The journal of the URLs that an engine has accepted.
 
 An SQLite file in the state folder, with one row for each accepted batch, which contains a hash of
 each URL. The row is synced before the run goes on, so the journal is correct after a crash at any
@@ -40,7 +40,7 @@ CREATE TABLE IF NOT EXISTS accepted (
 """
 
 
-class Journal:
+class AnnounceJournal:
     """The journal of one engine; one process at a time.
 
     Args:
@@ -88,7 +88,7 @@ class Journal:
             self.close()
             raise self._damaged(error) from None
 
-    def __enter__(self) -> Journal:
+    def __enter__(self) -> AnnounceJournal:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -197,7 +197,7 @@ class Journal:
         self._load(now)
 
     def _load(self, now: float) -> None:
-        """Copies what must not be sent into a private temporary file with an index.
+        """Copies the URLs that must not be sent to a private temporary file with an index.
 
         A time in the future, from before the clock was set back, counts by its distance from now.
         """

@@ -178,7 +178,7 @@ class AnnounceOptions:
         Raises:
             ConfigError: ``announce.options``.
         """
-        _ = self.key_files, self.properties, self.endpoints  # raise where they are wrong
+        _ = self.key_files, self.properties, self.endpoints  # raise if they are wrong
 
         def wrong(why: str) -> ConfigError:
             return ConfigError(why, code="announce.options")

@@ -1,4 +1,4 @@
-"""What each engine accepted."""
+"""The report of ``announce``."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Result = Literal["accepted", "partly", "refused", "failed", "planned"]
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class EngineOutcome:
     """One line of the summary: one engine, and one sitemap, file or host.
 
     Attributes:
@@ -73,7 +73,7 @@ class AnnounceReport:
         environment_failed: an error of this machine, such as a file that cannot be written.
     """
 
-    outcomes: list[Outcome] = field(default_factory=list)
+    outcomes: list[EngineOutcome] = field(default_factory=list)
     statuses: list[SitemapStatus] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     dry_run: bool = False

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import AnnounceError, ConfigError, InputError, PublishError
-from ..outfile import random_id, sync_folder
+from ..outfile import replacing
 from ..transport.retry import MAX_REDIRECTS, is_redirect, redirected
 from ..wording import count
 from .address import check_page, split
 from .client import Answer, Request, Retry
-from .report import Outcome
+from .report import EngineOutcome
 
 if TYPE_CHECKING:
     from .session import Session
@@ -74,7 +73,7 @@ def with_block(text: bytes, indexes: Sequence[str]) -> bytes:
     return head + newline.join(block) + last + tail
 
 
-def write(session: Session, path: Path) -> Outcome:
+def write(session: Session, path: Path) -> EngineOutcome:
     """Updates the block of the file ``path``: completely or not at all."""
     indexes = session.target.need_indexes()
     if path.is_symlink() and not path.exists():
@@ -97,33 +96,39 @@ def write(session: Session, path: Path) -> Outcome:
     made = "unchanged" if new == old else "made" if old is None else "updated"
     if session.dry_run:
         session.show(f"write {path}: {made}\n\n{new.decode('utf-8', 'replace')}")
-        return Outcome("robots", str(path), "planned", len(indexes), detail=made)
+        return EngineOutcome("robots", str(path), "planned", len(indexes), detail=made)
     if new != old:
-        _replace(real, new, fresh=old is None)
-    return Outcome("robots", str(path), "accepted", len(indexes), len(indexes), detail=made)
+        try:
+            with replacing(real, keep_owner=True) as file:
+                file.write(new)
+        except OSError as error:
+            raise PublishError(
+                f"{real}: cannot be written: {error.strerror}", code="robots.unwritable"
+            ) from None
+    return EngineOutcome("robots", str(path), "accepted", len(indexes), len(indexes), detail=made)
 
 
-def check(session: Session) -> Outcome:
+def check(session: Session) -> EngineOutcome:
     """Whether the live robots.txt of the site lists all indexes."""
     base = session.endpoint("robots", session.target.site)
     url = check_page(base, what="the URL of the site").origin + "/robots.txt"
     indexes = session.target.need_indexes()
     if session.dry_run:
         session.show(Request("GET", url).text())
-        return Outcome("robots", url, "planned", len(indexes), detail="would be fetched")
+        return EngineOutcome("robots", url, "planned", len(indexes), detail="would be fetched")
     answer, requests = _fetch(session, url)
     listed = set(sitemap_lines(answer.body[:READ_BY_GOOGLE]) if answer.status == 200 else [])
     missing = [index for index in indexes if index not in listed]
     count = len(indexes) - len(missing)
     if not missing:
-        return Outcome(
+        return EngineOutcome(
             "robots", url, "accepted", count, count, requests=requests, detail="lists all indexes"
         )
     why = f"does not list {missing[0]}"
     why += f" and {len(missing) - 1} more" if len(missing) > 1 else ""
     if answer.status != 200:
         why = f"HTTP {answer.status}: the site has no robots.txt that lists {missing[0]}"
-    return Outcome(
+    return EngineOutcome(
         "robots", url, "refused", len(indexes), count, requests=requests, detail=why,
         code="robots.not_listed",
     )  # fmt: skip
@@ -172,33 +177,6 @@ def _read(path: Path) -> bytes:
     if len(text) > MAX_BYTES:
         raise InputError(f"{path}: larger than {MAX_BYTES:,} bytes", code="robots.too_large")
     return text
-
-
-def _replace(path: Path, text: bytes, *, fresh: bool) -> None:
-    """Writes a temporary file, syncs and renames it: the file is always the old or the new one."""
-    temporary = path.with_name(f".robots-{random_id()}")
-    # the kernel applies the umask; reading it would change it for all threads
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    try:
-        handle = os.open(temporary, flags, 0o666 if fresh else 0o600)
-        with os.fdopen(handle, "wb") as file:
-            if not fresh:
-                before = path.stat()
-                with contextlib.suppress(PermissionError):  # only root may change the owner
-                    os.fchown(handle, before.st_uid, before.st_gid)
-                os.fchmod(handle, before.st_mode & 0o7777)
-            file.write(text)
-            file.flush()
-            os.fsync(handle)
-        temporary.replace(path)
-        sync_folder(path.parent)
-    except OSError as error:
-        raise PublishError(
-            f"{path}: cannot be written: {error.strerror}", code="robots.unwritable"
-        ) from None
-    finally:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
 
 
 def prepare(session: Session) -> Callable[[], None]:

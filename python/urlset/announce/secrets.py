@@ -1,11 +1,10 @@
-"""Where keys come from: the environment or a file, never the command line, which ``ps`` shows."""
+"""Keys from the environment or a file, never from the command line, which ``ps`` shows."""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import re
-from collections.abc import Iterable
 from pathlib import Path
 
 from ..errors import ConfigError
@@ -47,13 +46,13 @@ def find_key(
     keyring: Keyring,
     *,
     engine: str,
-    variables: Iterable[str],
+    variable: str,
     file: Path | None,
     form: str,
     form_in_words: str,
     where_to_get: str,
 ) -> str:
-    """The key of an engine: from ``file`` if given, else from the first variable that is set.
+    """The key of an engine: from ``file`` if given, else from the environment.
 
     Args:
         form: a regular expression that the whole key must match.
@@ -61,19 +60,12 @@ def find_key(
     Raises:
         ConfigError: ``ENGINE.no_key``, ``ENGINE.key_file``, ``ENGINE.bad_key``.
     """
-    names = list(variables)
-    key, origin = None, ""
+    key, origin = os.environ.get(variable, "").strip(), f"the variable {variable}"
     if file is not None:
         key, origin = read_key_file(file, engine=engine), f"the file {file}"
-    else:
-        for name in names:
-            if os.environ.get(name, "").strip():
-                key, origin = os.environ[name].strip(), f"the variable {name}"
-                break
-    if key is None:
+    if not key:
         raise ConfigError(
-            f"no {engine} key: set {' or '.join(names)}, or give --key-file {engine}=PATH"
-            f" ({where_to_get})",
+            f"no {engine} key: set {variable}, or give --key-file {engine}=PATH ({where_to_get})",
             code=f"{engine}.no_key",
         )
     keyring.add(key)

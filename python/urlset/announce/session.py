@@ -1,4 +1,4 @@
-"""One run of ``announce``: what its engines share."""
+"""One run of ``announce``: the common state of its engines."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..transport.keyring import Keyring
 from .address import endpoint
 from .client import EngineClient, Request
 from .options import AnnounceOptions
-from .report import AnnounceReport, Outcome, Result
+from .report import AnnounceReport, EngineOutcome, Result
 from .target import Target
 
 _T = TypeVar("_T")
@@ -26,7 +26,7 @@ _UNDECIDED = (".unanswered", ".throttled", ".redirect", ".interrupted")
 class Session:
     """
     Attributes:
-        stack: what is open until the run ends.
+        stack: the resources that are open until the run ends.
         stop: set when the run is interrupted: every wait ends at once.
         report: filled while the engines work.
     """
@@ -56,7 +56,7 @@ class Session:
         """Enters a context that is left when the run ends."""
         return self.stack.enter_context(resource)
 
-    def add(self, outcome: Outcome) -> None:
+    def add(self, outcome: EngineOutcome) -> None:
         """Adds a line to the report, with keys masked."""
         hide = self.keyring.hide
         self.report.outcomes.append(
@@ -103,14 +103,14 @@ class Session:
         engine: str,
         indexes: Sequence[str],
         request: Callable[[str], Request],
-        submit: Callable[[str], str],
+        submit: Callable[[str], str | None],
     ) -> bool:
         """Submits and reports each index; in a dry run shows its request instead.
 
         After a refusal of one index the others are tried; any other error applies to all of them.
 
         Args:
-            submit: sends the request; returns the detail of the success.
+            submit: sends the request; may return a detail of the success.
 
         Returns:
             Whether to go on with this engine.
@@ -118,10 +118,10 @@ class Session:
         for position, index in enumerate(indexes):
             if self.dry_run:
                 self.show(request(index).text())
-                self.add(Outcome(engine, index, "planned"))
+                self.add(EngineOutcome(engine, index, "planned"))
                 continue
             try:
-                detail = submit(index)
+                detail = submit(index) or ""
             except AnnounceError as error:
                 single = error.code in (f"{engine}.refused", f"{engine}.answer")
                 for one in [index] if single else indexes[position:]:
@@ -129,7 +129,7 @@ class Session:
                 if not single:
                     return False
             else:
-                self.add(Outcome(engine, index, "accepted", 1, 1, requests=1, detail=detail))
+                self.add(EngineOutcome(engine, index, "accepted", 1, 1, requests=1, detail=detail))
         return True
 
 
@@ -144,7 +144,7 @@ def interrupted(engine: str) -> AnnounceError:
     )
 
 
-def refusal(engine: str, what: str, error: AnnounceError, total: int = 1) -> Outcome:
+def refusal(engine: str, what: str, error: AnnounceError, total: int = 1) -> EngineOutcome:
     """The line of the report for an error."""
     result: Result = "failed" if is_undecided(error) else "refused"
-    return Outcome(engine, what, result, total, detail=str(error), code=error.code)
+    return EngineOutcome(engine, what, result, total, detail=str(error), code=error.code)

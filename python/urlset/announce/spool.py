@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from ..errors import InputError
 from .address import split
-from .report import Outcome
+from .report import EngineOutcome
 from .session import Session
 from .url_list import Row, read_url_list
 
@@ -137,6 +137,6 @@ def open_spool(
             detail = f"not sent: {what}; the first is in {skipped.example}"
             code = f"{engine}.{code}"
             session.add(
-                Outcome(engine, str(path), "refused", skipped.count, detail=detail, code=code)
+                EngineOutcome(engine, str(path), "refused", skipped.count, detail=detail, code=code)
             )
     return spool

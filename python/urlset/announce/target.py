@@ -1,4 +1,4 @@
-"""What is announced: the indexes of a build, of any other folder, or one URL."""
+"""The target: the indexes of a build, of any other folder, or one URL."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class Target:
 def read_target(
     target: str | Path, *, state: Path | None = None, sitemap_url: str | None = None
 ) -> Target:
-    """Finds what to announce.
+    """Finds the indexes to announce.
 
     Args:
         target: the folder or prefix of a build, or of a host in it; a folder with an index of

@@ -62,17 +62,17 @@ def read_url_list(path: Path, *, changes: bool) -> Iterator[Row]:
         )
     else:
         rows = _lines(path)
-    for number, url, change in rows:
-        if changes and change not in CHANGES:
+    for row in rows:
+        if changes and row.change not in CHANGES:
             raise InputError(
-                f"{path}: row {number}: change is {str(change)[:_QUOTE]!r},"
+                f"{path}: row {row.number}: change is {str(row.change)[:_QUOTE]!r},"
                 " which is none of added, changed, removed",
                 code="feed.change",
                 input=str(path),
-                row=number,
+                row=row.number,
                 column="change",
             )
-        yield Row(number, url, change)
+        yield row
 
 
 def _damaged(path: Path, why: str, row: int | None = None) -> InputError:

@@ -85,7 +85,7 @@ def prepare(session: Session) -> Callable[[], None]:
     token = find_key(
         session.keyring,
         engine="yandex",
-        variables=[VARIABLE],
+        variable=VARIABLE,
         file=session.key_file("yandex"),
         form=r"[A-Za-z0-9._~+/=-]{8,4096}",
         form_in_words="8 to 4,096 letters, digits or any of - . _ ~ + / =",

@@ -36,7 +36,7 @@ BLOCK_BYTES = 1 << 20
 
 def stage_feed(
     publication: Publication,
-    former: Manifest | None,
+    previous: Manifest | None,
     new: Manifest,
     changed: Collection[str],
     target: Target,
@@ -44,10 +44,10 @@ def stage_feed(
     """Writes the feed to the state.
 
     Args:
-        former: the manifest of what is live; None before the first build.
+        previous: the manifest of the live set; None before the first build.
         new: the manifest of this build.
         changed: the paths of the shards that are staged.
-        target: where the feed will go; its ending is the format.
+        target: the path of the feed; its ending determines the format.
 
     Returns:
         All feeds to deliver, those of previous builds first.
@@ -59,10 +59,10 @@ def stage_feed(
 
     kept = {shard.path for shard in new.shards}.difference(changed)
     old_files = []
-    for shard in former.shards if former is not None else ():
+    for shard in previous.shards if previous is not None else ():
         path = publication.local(shard.path, staged=False) if shard.path not in kept else None
         if path is not None:
-            # a file that was edited by hand is compared as it is
+            # a file that was edited by hand is compared unchanged
             digest = shard.digest if publication.is_untouched(shard) else None
             old_files.append(SitemapFile(path, shard.path, digest))
     new_files = []
@@ -135,10 +135,10 @@ def _place(feed: Feed, target: Target, used: set[str]) -> Target:
 
 
 def deliver_feeds(publication: Publication) -> list[str]:
-    """Moves the feeds to where the user wants them, in their order.
+    """Moves the feeds to the paths that the user named, in their order.
 
     Returns:
-        Where those of previous builds went.
+        The paths of those of previous builds.
 
     Raises:
         PublishError: ``output.changes``: one could not be written; it waits with those after it.

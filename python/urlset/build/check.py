@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
@@ -12,6 +11,9 @@ from ..destination.manifest import Manifest
 from ..errors import PublishError
 from ..wording import count
 
+#: bytes for the hashes of URLs, of which there are none here
+MEMORY = 1 << 20
+
 
 class StagedFile(NamedTuple):
     """A file of the set, staged or live, as the core verifies it.
@@ -19,7 +21,7 @@ class StagedFile(NamedTuple):
     Attributes:
         path: the local file.
         name: its path in the set.
-        url: where it will be served.
+        url: its address after publication.
         listed: an index lists it.
         rules: the position of its rules.
     """
@@ -31,34 +33,14 @@ class StagedFile(NamedTuple):
     rules: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Rules:
-    """What is allowed in the set although it is unusual."""
-
-    hosts: Sequence[str] | None
-    added: Sequence[str]
-    kept_duplicates: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Checks:
-    """The options of the check: duplicates were found already, and one finding suffices."""
-
-    threads: int | None = None
-    memory: int = 256 << 20
-    duplicates: bool = False
-    reciprocity: bool = False
-    most: int = 1
-
-
 def check_staged(files: Sequence[StagedFile], manifest: Manifest) -> None:
     """Checks that every file is legal and has the number of URLs that was written.
 
     Raises:
         PublishError: ``verify.staged``; nothing was published.
     """
-    rules = Rules(manifest.hosts, manifest.added, manifest.keeps_duplicates)
-    reports = _core.verify_files(files, [rules], Checks())
+    # duplicates were found already, and one finding suffices
+    reports = _core.verify_files(files, [manifest], None, MEMORY, False, False, 1)
     wrong = [
         (finding.code, file.name, finding.offset, finding.message)
         for file, report in zip(files, reports, strict=True)

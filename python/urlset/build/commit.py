@@ -1,4 +1,4 @@
-"""The commit of a job: guards, manifest, indexes, publication. Only this changes what is live."""
+"""The commit of a job: guards, manifest, indexes, publication. Only it changes the live set."""
 
 from __future__ import annotations
 
@@ -44,14 +44,14 @@ class Commit:
 
     Args:
         plan: of the job.
-        publication: open, with what the parts have staged.
-        report: receives everything that becomes known, also if the commit fails.
+        publication: open, with the staged files of the parts.
+        report: receives all known results, also if the commit fails.
     """
 
     def __init__(self, plan: Plan, publication: Publication, report: Report) -> None:
         self._plan, self._publication, self._report = plan, publication, report
         self._options = plan.options
-        #: the shards of each value that has an index of its own, by stem and host
+        #: the shards of each value with a separate index, by stem and host
         self._own: dict[tuple[str, str | None], list[Shard]] = {}
         #: the shards of the shared index, with their hosts
         self._shared: list[Shard] = []
@@ -89,11 +89,11 @@ class Commit:
         self._shared += outcome.shards[start:]
 
     def keep_rejects(self, names: Sequence[str], *, complete: bool) -> None:
-        """Puts the reject file where it belongs, also if the build failed.
+        """Moves the reject file to its place, also if the build failed.
 
         Args:
             complete: all sets were built, so the file must contain every rejected row; otherwise
-                it knows more than the report.
+                it contains more rows than the report counts.
         """
         rejects = self._options.rejects
         target = target_of(rejects) if rejects is not None else None
@@ -122,13 +122,13 @@ class Commit:
             PublishError: the output cannot be written.
         """
         report, publication = self._report, self._publication
-        former = publication.manifest()
+        previous = publication.manifest()
         for part in parts:
             self.add(part.outcomes)
         self.keep_rejects([name for part in parts for name in part.rejects], complete=True)
         self._check_counts(parts)
-        self._check(former)
-        manifest = self._manifest(former)
+        self._check(previous)
+        manifest = self._manifest(previous)
         changed = dict.fromkeys(shard.path for shard in report.shards if shard.changed)
         manifest, indexes = self._stage_indexes(manifest)
         report.warnings += engine_warnings(self._options, report)
@@ -143,7 +143,7 @@ class Commit:
             from .changes import stage_feed  # at start-up every millisecond counts
 
             target = target_of(self._options.changes)
-            feeds = stage_feed(publication, former, manifest, changed, target)
+            feeds = stage_feed(publication, previous, manifest, changed, target)
         started = time.monotonic()
         try:
             publication.publish([*changed, *indexes], manifest, feeds)
@@ -165,7 +165,7 @@ class Commit:
             self._report.warnings.append(Warning("changes.delivered", len(earlier), message))
 
     def _check_counts(self, parts: Sequence[Part]) -> None:
-        """Every row has one outcome, over all parts."""
+        """Checks that every row has one outcome, over all parts."""
         for part in parts:
             if not all(outcome.is_balanced() for outcome in part.outcomes):
                 raise PublishError(
@@ -180,8 +180,8 @@ class Commit:
                 code="split.too_many",
             )
 
-    def _check(self, former: Manifest | None) -> None:
-        """The conditions that the data must fulfil before anything is published."""
+    def _check(self, previous: Manifest | None) -> None:
+        """Checks the guards against the data before anything is published."""
         report, options = self._report, self._options
         if _core.exceeds_rejects(json.dumps(options.core_json()), report.rejected, report.rows):
             codes = ", ".join(f"{code} {n}" for code, n in report.rejects["by_code"].items())
@@ -199,7 +199,7 @@ class Commit:
                 f" {report.filtered:,} filtered)",
                 code="rows.none",
             )
-        live = former.urls if former is not None else 0
+        live = previous.urls if previous is not None else 0
         shrink = parse_percent("max_shrink", options.max_shrink)
         if report.urls < live * (1 - shrink) * (1 - ROUNDING):
             raise DataError(
@@ -209,11 +209,11 @@ class Commit:
                 code="publish.shrank",
             )
 
-    def _manifest(self, former: Manifest | None) -> Manifest:
+    def _manifest(self, previous: Manifest | None) -> Manifest:
         """The manifest of this build, without its indexes."""
         options, plan = self._options, self._plan
         now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        before = {shard.path: shard for shard in former.shards} if former is not None else {}
+        before = {shard.path: shard for shard in previous.shards} if previous is not None else {}
         self._publication.expect(shard.path for shard in self._report.shards)
         # the same rows twice give one shard with a content name: the path is listed once
         records = {
@@ -235,7 +235,7 @@ class Commit:
             urls=self._report.urls,
             shards=tuple(records.values()),
             indexes=(),
-            retired=_retired(plan, former, set(records)),
+            retired=_retired(plan, previous, set(records)),
         )
 
     def _record(self, shard: Shard, before: ShardRecord | None, now: str) -> ShardRecord:
@@ -263,7 +263,7 @@ class Commit:
         )
 
     def _stage_indexes(self, manifest: Manifest) -> tuple[Manifest, list[str]]:
-        """Stages the indexes that are not live as they are.
+        """Stages the indexes that differ from the live ones.
 
         Returns:
             The manifest with all indexes; the staged ones, the first index last: it is the one
@@ -271,7 +271,7 @@ class Commit:
         """
         options, report = self._options, self._report
         shards = [(shard.path, shard.digest) for shard in report.shards]
-        if not options.preset.index:  # the manifest is then what makes the build live
+        if not options.preset.index:  # the manifest then makes the build live
             check_files(shards, [])
             first = report.shards[0].path
             report.url = address(options, first, self._hosts.get(first))
@@ -357,15 +357,15 @@ def _hosts(plan: Plan) -> tuple[str, ...] | None:
     return tuple(sorted(hosts)) or None
 
 
-def _retired(plan: Plan, former: Manifest | None, new: set[str]) -> tuple[str, ...]:
+def _retired(plan: Plan, previous: Manifest | None, new: set[str]) -> tuple[str, ...]:
     """Shards of the previous generation that are kept for one more build.
 
     Crawlers still have old indexes. Only shards with content names can be kept. A build that
     changes nothing is not a generation.
     """
-    if former is None or not (plan.options.layout == "stable" or plan.content_named):
+    if previous is None or not (plan.options.layout == "stable" or plan.content_named):
         return ()
-    old = {shard.path for shard in former.shards if content_named(shard.path)}
+    old = {shard.path for shard in previous.shards if content_named(shard.path)}
     if old == new:
-        return tuple(sorted(former.retired))
+        return tuple(sorted(previous.retired))
     return tuple(sorted(old - new))

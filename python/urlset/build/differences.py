@@ -1,4 +1,4 @@
-"""The stable shards of two generations that share a boundary, and what of them is compared."""
+"""Stable shards of two generations with the same boundary, without their common entries."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import NamedTuple
 from .. import _core
 from ..pool import Pool
 
-#: pairs that are compared at once; each takes the memory of two documents
+#: limit of the pairs that are compared at once; each needs the memory of two documents
 MAX_THREADS = 8
 
 
@@ -18,7 +18,7 @@ class SitemapFile(NamedTuple):
     """A file of one side of a comparison, as the core takes it.
 
     Attributes:
-        path: where it is.
+        path: the local file.
         name: its path in the set.
         digest: of its uncompressed bytes; None if they are unknown.
     """
@@ -31,9 +31,9 @@ class SitemapFile(NamedTuple):
 def write_differences(
     old: Sequence[SitemapFile], new: Sequence[SitemapFile], folder: Path
 ) -> tuple[list[SitemapFile], list[SitemapFile]]:
-    """The same files; those that share a boundary as copies in ``folder`` of what differs.
+    """The same files; those with the same boundary as copies in ``folder`` without common entries.
 
-    An old file without a digest (it was edited by hand) stays as it is.
+    An old file without a digest (it was edited by hand) is not changed.
 
     Raises:
         PublishError: the folder cannot be written to.

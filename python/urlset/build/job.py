@@ -5,7 +5,7 @@
     plan      options checked, destination opened, live manifest read       (plan.py)
     write     inputs through the core to staged shards, any number of times (write.py)
     commit    guards, manifest, indexes, publication                        (commit.py)
-    abort     what was staged is removed; what is live stays as it is
+    abort     staged files are removed; the live set does not change
 
 ``urlset.build`` is a job with one part. It locks the destination for its whole time. A job with
 several parts locks it only for ``plan`` and ``commit``.
@@ -68,7 +68,7 @@ def build(
 ) -> Report:
     """Build sitemaps and their index, and publish them to a folder.
 
-    If anything fails, what is live does not change.
+    If anything fails, the live set does not change.
 
     Args:
         source: a path (CSV, Parquet, Arrow IPC, JSON Lines, a list of URLs; a glob; a folder;
@@ -270,10 +270,10 @@ class Job:
         return report
 
     def abort(self, parts: Iterable[Part | None] = ()) -> None:
-        """Remove what the parts have staged. What is live stays as it is.
+        """Remove the staged files of the parts. The live set does not change.
 
         Args:
-            parts: ignored, as the staging is removed as a whole; engines pass what they have.
+            parts: ignored, because the whole staging is removed; engines pass all that they have.
 
         Raises:
             PublishError: the staging cannot be removed.

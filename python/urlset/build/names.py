@@ -35,14 +35,14 @@ def owner_of(stem: str) -> str | None:
 
 
 def splits_index(options: Options) -> bool:
-    """Whether each value of ``split_by`` has an index of its own."""
+    """Whether each value of ``split_by`` has a separate index."""
     return options.split_by == "@host" or (
         options.split_by is not None and options.split_index == "each"
     )
 
 
 def check_sets(sets: Sequence[Options], *, where: str) -> None:
-    """Checks that no two sets of a job can write files of the same name, whatever their rows.
+    """Checks that no two sets of a job can write files of the same name, for any rows.
 
     Raises:
         ConfigError: ``config.set``.
@@ -75,7 +75,7 @@ def taken_stems(sets: Sequence[Options], index: str) -> list[str]:
 
 
 def taken_by(stems: Iterable[str]) -> list[str]:
-    """The stems that are taken once these stems have files."""
+    """The stems that conflict with files of these stems."""
     names: list[str] = []
     for stem in stems:
         owner = owner_of(stem)

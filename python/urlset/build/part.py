@@ -1,4 +1,4 @@
-"""What writing one part of a job returns: small, JSON-serialisable, the same on every machine."""
+"""The result of writing one part of a job: small, JSON-serialisable, the same on every machine."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of the rows of one set.
+    """The outcomes of the rows of one set.
 
     Attributes:
         rows: the number of rows read; ``expanded`` is the number of URLs beyond the first of a row.
@@ -109,7 +109,7 @@ class Part:
     Attributes:
         job: the id of its job.
         id: of this part; a part that is written again has another id.
-        outcomes: by set, what became of the rows.
+        outcomes: those of the rows, by set.
         rejects: the names of the reject files.
     """
 

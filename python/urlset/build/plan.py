@@ -1,4 +1,4 @@
-"""What a job will do: options checked, destination named, live set known. It can be pickled."""
+"""The plan of a job: checked options, the destination, the live set. It can be pickled."""
 
 from __future__ import annotations
 
@@ -43,18 +43,18 @@ class LiveShard(NamedTuple):
 
 @dataclass(frozen=True)
 class Plan:
-    """What a job will do.
+    """The plan of a job.
 
     Attributes:
-        sets: what is built; one, or the ``[[set]]`` tables.
+        sets: one set, or the ``[[set]]`` tables.
         has_tables: the sets are ``[[set]]`` tables.
-        destination: where the job publishes.
+        destination: the place of publication.
         settings: the configuration of the core for each set, fixed here so that every part of a
             job has the same clock.
         job: the id of a job with several parts; None for a build in one process.
         version: the version of the live manifest.
         live: the live shards that need not be written again, by path.
-        notes: what was found while the live set was read, by warning code.
+        notes: the number of problems of the live set, by warning code.
     """
 
     sets: tuple[SetTable, ...]
@@ -96,7 +96,7 @@ class Plan:
         return self.destination.publication(self.name, self.set_names, job=self.job)
 
     def with_live(self, publication: Publication) -> Plan:
-        """The plan with what is live now."""
+        """The plan with the current live set."""
         manifest = publication.manifest()
         live, notes = _live(manifest, publication, self.fingerprint)
         return replace(self, version=publication.version, live=live, notes=notes)
@@ -210,7 +210,7 @@ def _check_writable(plan: Plan, written: Mapping[str, Target]) -> None:
 def _live(
     manifest: Manifest | None, publication: Publication, config: str
 ) -> tuple[dict[str, LiveShard], dict[str, int]]:
-    """The live shards that the build need not write again, and what was found, by code.
+    """The live shards that the build need not write again, and their problems, by code.
 
     Under another configuration (another compression level, for example) or another urlset every
     shard is written again, and so is a shard that was edited by hand.

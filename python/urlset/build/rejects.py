@@ -1,6 +1,6 @@
-"""The reject file: from the files that the core wrote to where the user wants it.
+"""The reject file: joined from the files of the core, in the format and place of the user.
 
-A row may contain line breaks, so the core counts the rows, as CSV.
+A row may contain line breaks, so the core parses the CSV to count the rows.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ PARQUET_BLOCK_BYTES = 16 << 20
 def keep_rejects(
     names: Sequence[str], target: Target | None, publication: Publication
 ) -> tuple[str, dict[str, int]] | None:
-    """Joins the reject files of the parts and puts the result where it belongs.
+    """Joins the reject files of the parts and moves the result to its place.
 
     Args:
         names: of the reject files: CSV, each with a header.
         target: the path that the user named, CSV or Parquet by its ending; None for the state.
 
     Returns:
-        Where the file is, and its number of rows by code, counted after the files were joined;
+        The path of the file, and its number of rows by code, counted after the files were joined;
         None if no row was rejected.
     """
     files = [file for file in map(publication.reject_file, names) if file is not None]

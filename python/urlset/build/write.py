@@ -50,7 +50,7 @@ class Writer:
             inputs: of each set; closed as soon as they were read.
 
         Raises:
-            Error: what the core, or closing an input, raises.
+            Error: those of the core, or of closing an input.
         """
         for number, inputs_of_set in enumerate(inputs):
             self._write_set(number, inputs_of_set, on_progress)

@@ -19,7 +19,7 @@ from ..errors import Error
 from ..wording import one_line
 
 COMMANDS = {
-    "init": "look at the columns of an input and write a commented urlset.toml",
+    "init": "inspect the columns of an input and write a commented urlset.toml",
     "build": "turn a catalog into sitemaps and publish them",
     "verify": "check sitemaps of any producer: a file, a folder, a URL",
     "read": "turn sitemaps back into rows",
@@ -75,7 +75,7 @@ UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
 
 def main(argv: list[str] | None = None) -> None:
     """Runs the command line and exits with its status."""
-    if argv is None:  # a process of its own
+    if argv is None:  # the main program of this process
         _open_streams()
         # pyarrow imports them if they are installed, which takes 0.3 s; urlset does not use them
         missing = dict.fromkeys(("numpy", "pandas"))
@@ -99,34 +99,13 @@ def main(argv: list[str] | None = None) -> None:
         _print_error(f"{error} [{error.code}]")
         status = error.exit_status
     except BrokenPipeError:
-        # the reader of the output is gone; Python must not fail again when it flushes at exit
+        # the reader of the output has ended; Python must not fail again when it flushes at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         status = 3
-    except OSError as error:
-        if os.environ.get("URLSET_TRACEBACK"):
-            raise
-        status = _system_error(error)
-    except MemoryError:
-        if os.environ.get("URLSET_TRACEBACK"):
-            raise
-        _print_error(
-            "there is not enough memory; allow more (ulimit -v, or the limit of the container), or"
-            " use fewer --threads [system.memory]"
-        )
-        status = 3
     except Exception as error:
-        from ..threads import REFUSED, is_refused
-
         if os.environ.get("URLSET_TRACEBACK"):
             raise
-        if is_refused(error):  # by a library
-            _print_error(f"{REFUSED} [system.threads]")
-        else:
-            _print_error(
-                f"internal error: {type(error).__name__}: {error}; this is a bug in urlset,"
-                " please report it with the traceback that URLSET_TRACEBACK=1 shows"
-            )
-        status = 3
+        status = _unexpected(error)
     status = status if isinstance(status, int) else 0
     if argv is not None:
         sys.exit(status)
@@ -138,7 +117,7 @@ def main(argv: list[str] | None = None) -> None:
     except BrokenPipeError:
         status = 3
     except OSError as error:
-        status = _system_error(error)
+        status = _unexpected(error)
     os._exit(status)
 
 
@@ -173,12 +152,28 @@ def _open_streams() -> None:
         sys.stderr = _SafeStderr(buffer, encoding, "backslashreplace", line_buffering=True)
 
 
-def _system_error(error: OSError) -> int:
-    """Prints an error of the operating system that no other module explained; returns 3."""
-    place = error.filename
-    if place is None and error.errno in UNWRITABLE:
-        place = "standard output"  # an error of a file has its name
-    _print_error(f"{f'{place}: ' if place else ''}{error.strerror or error}")
+def _unexpected(error: Exception) -> int:
+    """Prints an error that no other module explained; returns the exit status."""
+    from ..threads import REFUSED, is_refused
+
+    if isinstance(error, OSError):
+        place = error.filename
+        if place is None and error.errno in UNWRITABLE:
+            place = "standard output"  # an error of a file has its name
+        message = f"{f'{place}: ' if place else ''}{error.strerror or error}"
+    elif isinstance(error, MemoryError):
+        message = (
+            "there is not enough memory; allow more (ulimit -v, or the limit of the container), or"
+            " use fewer --threads [system.memory]"
+        )
+    elif is_refused(error):  # by a library
+        message = f"{REFUSED} [system.threads]"
+    else:
+        message = (
+            f"internal error: {type(error).__name__}: {error}; this is a bug in urlset,"
+            " please report it with the traceback that URLSET_TRACEBACK=1 shows"
+        )
+    _print_error(message)
     return 3
 
 

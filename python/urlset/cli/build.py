@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..build.job import Build, OnProgress
 from ..errors import PublishError
 from ..option_table import options_of
 from ..options import Options
@@ -20,8 +18,11 @@ from ..report import Report
 from ..transport.target import target_of
 from .output import as_json, quiet_option, write_report
 from .params import given, params_of
-from .signals import BUILD_GRACE, Stopped, stopping
+from .signals import BUILD_GRACE, stoppable
 from .summary import show
+
+if TYPE_CHECKING:
+    from ..build.job import OnProgress
 
 EXAMPLES = """\b
 Examples:
@@ -93,12 +94,23 @@ def _run(
     globs, folders, URIs, or - for standard input; compressed by gzip, zstd, bzip2 or xz. Columns
     are found by name where no option names them. The live set changes only if everything succeeds.
     """
+    from ..build.job import Build  # --help does without it, and takes 20 ms less
+
     if config is None and not inputs and Path("urlset.toml").is_file():
         config = Path("urlset.toml")
     written = {"json": target_of(json_path)} if json_path and json_path != "-" else {}
     run = Build(Report(version=_version()), written)
+
+    def finish() -> None:
+        if run.report.error is None:
+            run.report.error = {"code": "interrupted", "message": "stopped by a signal"}
+        click.echo(f"urlset: {run.report.error['message']}", err=True)
+        with suppress(PublishError):
+            _write_json(run.report, json_path)
+
     try:
-        with _signals(run, json_path), _progress(quiet) as on_progress:
+        # a signal ends the command within half a second, even while a stage waits
+        with stoppable(finish, BUILD_GRACE), _progress(quiet) as on_progress:
             run.run(inputs, given(options), config, on_progress)
     except BaseException:
         # the first error is the one to report
@@ -155,32 +167,6 @@ def _version() -> str:
     from .. import __version__
 
     return __version__
-
-
-@contextmanager
-def _signals(run: Build, json_path: str | None) -> Iterator[None]:
-    """SIGINT and SIGTERM end the command within half a second, even while a stage waits."""
-    leaving = threading.Lock()
-
-    def leave(status: int) -> NoReturn:
-        leaving.acquire()  # never released: the first of watcher and main thread reports
-        try:
-            if run.report.error is None:
-                run.report.error = {"code": "interrupted", "message": "stopped by a signal"}
-            click.echo(f"urlset: {run.report.error['message']}", err=True)
-            with suppress(PublishError):
-                _write_json(run.report, json_path)
-            if sys.stdout is not None:  # as with >&-
-                sys.stdout.flush()
-        finally:
-            # does not wait for a source that never returns; the next build cleans up
-            os._exit(status)
-
-    with stopping(leave, BUILD_GRACE):
-        try:
-            yield
-        except Stopped as stopped:
-            leave(stopped.status)
 
 
 def _write_json(report: Report, path: str | None) -> None:

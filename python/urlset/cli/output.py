@@ -1,4 +1,4 @@
-"""What commands write: reports and rows, and the options for them."""
+"""The output of commands: reports and rows, and the options for them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def check_target(name: str, path: str | None, *, code: str, undone: str) -> None
         name: the option.
         path: a file, ``-`` for standard output, or None.
         code: of the error.
-        undone: the end of the message: what was not done.
+        undone: the end of the message: the work that was not done.
 
     Raises:
         ConfigError: the path is an address.
@@ -83,7 +83,7 @@ def rows_options(default: str | None = None) -> list[click.Parameter]:
     """The options ``--output`` and ``--format`` of a command that writes rows.
 
     Args:
-        default: what happens without ``--output``; None where it is required.
+        default: what happens without ``--output``; None if it is required.
     """
     help = "By its suffix .parquet, .csv, .jsonl or .arrow; - for stdout."
     return [

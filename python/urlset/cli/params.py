@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -13,59 +15,41 @@ from ..option_table import Option, options_of
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
 
-class Whole(click.ParamType[int]):
-    """A whole number; click's own messages are ``x>=1`` and ``valid integer``.
+def _whole(least: int | None) -> Callable[[str | int], int]:
+    """The type of a whole number; click's own messages are ``x>=1`` and ``valid integer``.
 
     Args:
         least: the smallest value, if there is one.
     """
 
-    name = "integer"
-
-    def __init__(self, least: int | None = None) -> None:
-        self._least = least
-
-    def convert(
-        self, value: str | int, param: click.Parameter | None, ctx: click.Context | None
-    ) -> int:
-        try:
+    def integer(value: str | int) -> int:
+        with suppress(ValueError):
             number = int(value)
-        except ValueError:
-            number = None
-        if number is None or (self._least is not None and number < self._least):
-            least = "" if self._least is None else f" of {self._least} or more"
-            self.fail(f"{str(value)!r} is not a whole number{least}", param, ctx)
-        return number
+            if least is None or number >= least:
+                return number
+        limit = "" if least is None else f" of {least} or more"
+        raise click.BadParameter(f"{str(value)!r} is not a whole number{limit}")
+
+    return integer
 
 
-class Number(click.ParamType[float]):
-    """A number, with a fraction or without."""
-
-    name = "float"
-
-    def convert(
-        self, value: str | float, param: click.Parameter | None, ctx: click.Context | None
-    ) -> float:
-        try:
-            return float(value)
-        except ValueError:
-            self.fail(f"{value!r} is not a number; write 30 or 2.5", param, ctx)
+def _number(value: str | float) -> float:
+    try:
+        return float(value)
+    except ValueError:
+        raise click.BadParameter(f"{value!r} is not a number; write 30 or 2.5") from None
 
 
-class Size(click.ParamType[int]):
+def _size(value: str | int) -> int:
     """A number of bytes, with a binary unit or without: ``512MiB``, ``1GB``, ``1048576``."""
+    match = re.fullmatch(r"(\d+)\s*([KMGT]?)(?:i?B)?", str(value).strip(), re.IGNORECASE)
+    if not match:
+        raise click.BadParameter(f"{value!r} is not a size; write 512MiB or 1GiB")
+    return int(match[1]) * _UNITS[match[2].upper()]
 
-    name = "size"
 
-    def convert(
-        self, value: str | int, param: click.Parameter | None, ctx: click.Context | None
-    ) -> int:
-        if isinstance(value, int):
-            return value
-        match = re.fullmatch(r"(\d+)\s*([KMGT]?)(?:i?B)?", value.strip(), re.IGNORECASE)
-        if not match:
-            self.fail(f"{value!r} is not a size; write 512MiB or 1GiB", param, ctx)
-        return int(match[1]) * _UNITS[match[2].upper()]
+#: click shows them as the metavar
+_number.__name__, _size.__name__ = "float", "size"
 
 
 def params_of(table: type[Any]) -> list[click.Parameter]:
@@ -113,7 +97,7 @@ def _help(one: Option) -> str:
 
 def _type(one: Option) -> Any:
     kinds: dict[str, Any] = {
-        "size": Size(),
+        "size": _size,
         "path": click.Path(path_type=Path),
         "file": click.Path(dir_okay=False, path_type=Path),
         "folder": click.Path(file_okay=False, path_type=Path),
@@ -126,8 +110,8 @@ def _type(one: Option) -> Any:
     if one.type in ("int", "int | None"):
         # other limits are checked with those of urlset.toml and of Python
         only_least = one.limits is not None and one.limits[1] is None
-        return Whole(one.limits[0] if one.limits and only_least else None)
-    return Number() if one.type == "float" else str
+        return _whole(one.limits[0] if one.limits and only_least else None)
+    return _number if one.type == "float" else str
 
 
 def _per_engine(

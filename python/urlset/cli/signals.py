@@ -1,4 +1,4 @@
-"""SIGINT and SIGTERM: cleaned up once, then the process ends."""
+"""SIGINT and SIGTERM: the first one starts the clean-up, then the process ends."""
 
 from __future__ import annotations
 
@@ -92,21 +92,31 @@ def _watched(
         os.close(writer)  # ends the thread
 
 
+def _say_stopped() -> None:
+    click.echo("urlset: stopped by a signal", err=True)
+
+
 @contextmanager
-def stoppable() -> Iterator[None]:
-    """Ends the process with 130 or 143 after a signal, when the block has cleaned up."""
+def stoppable(finish: Callable[[], None] = _say_stopped, grace: float = GRACE) -> Iterator[None]:
+    """Ends the process with 130 or 143 after a signal, when the block has cleaned up.
+
+    Args:
+        finish: says on standard error, and in a report, that the command was stopped.
+        grace: seconds for the clean-up.
+    """
     leaving = threading.Lock()
 
     def leave(status: int) -> NoReturn:
         leaving.acquire()  # never released: the first of watcher and main thread reports
         try:
-            click.echo("urlset: stopped by a signal", err=True)
+            finish()
             if sys.stdout is not None:  # as with >&-
                 sys.stdout.flush()
         finally:
-            os._exit(status)  # does not wait for threads that wait for the network
+            # does not wait for threads that wait for the network, or for a source
+            os._exit(status)
 
-    with stopping(leave):
+    with stopping(leave, grace):
         try:
             yield
         except Stopped as stopped:

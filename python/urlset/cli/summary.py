@@ -12,7 +12,7 @@ MAX_INDEXES = 20
 
 
 def show(report: Report, *, dry_run: bool) -> None:
-    """Prints what a build did."""
+    """Prints the result of a build."""
     rate = report.rows / report.seconds if report.seconds else 0
     for chosen, column in report.mapping.items():
         click.echo(f"{chosen:>10}  from {one_line(column)}")

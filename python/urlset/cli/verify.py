@@ -14,7 +14,7 @@ from .params import given, params_of
 from .signals import stoppable
 
 if TYPE_CHECKING:
-    from ..inspect.verify import Problem, Report
+    from ..inspect.verify import Problem, VerifyReport
 
 EXAMPLES = """\b
   urlset verify sitemaps/                        a folder, as a build leaves it
@@ -54,7 +54,7 @@ def _run(
     return 0 if report.ok else 1
 
 
-def show(report: Report, *, strict: bool = False) -> None:
+def show(report: VerifyReport, *, strict: bool = False) -> None:
     """Prints the report: the findings by code with some examples, and the totals."""
     groups: dict[str, list[Problem]] = {}
     for problem in report.problems:

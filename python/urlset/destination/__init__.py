@@ -1,4 +1,4 @@
-"""Where a set is published."""
+"""The places where a set can be published."""
 
 from __future__ import annotations
 

@@ -14,22 +14,22 @@ from .directory import Directory, folder_of
 from .manifest import STAGING, Journal, Manifest, is_sitemap, to_json
 from .state import JOURNAL, MANIFEST
 
-#: what is true of the live set when a step fails, by how far the publication is
+#: the state of the live set for the message of a failed step, by phase of the publication
 BEFORE = "the previous set is still live"
 DURING = "the publication was begun and the next build completes it: the new set goes live"
 LIVE = "the new set is live, and the next build finishes the cleanup"
 
 
 class Completion:
-    """Moves staged files to the output folder, and reports how far this is.
+    """Moves staged files to the output folder, and keeps track of the phase.
 
     For maintainers: every step can be repeated, since a killed build is completed from its journal.
     ``test_an_end_at_every_step_of_the_publication`` fails if one cannot.
 
     Attributes:
         live: the output folder.
-        phase: what is true of the live set now.
-        left: files in the place of old sitemaps that urlset did not make, and left.
+        phase: the current state of the live set, for messages.
+        left: the number of foreign files with the names of old sitemaps; they were not removed.
     """
 
     live: Directory
@@ -40,7 +40,7 @@ class Completion:
 
     @contextlib.contextmanager
     def writing(self, place: Path) -> Iterator[None]:
-        """Converts an OSError into a PublishError that reports what is live and what to do."""
+        """Converts an OSError into a PublishError that reports the live set and what to do."""
         try:
             yield
         except OSError as error:

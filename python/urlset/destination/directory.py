@@ -1,7 +1,7 @@
 """An open folder below which no symbolic link is followed.
 
-An attacker may have planted anything in an output or state folder. Every step below it starts at an
-open descriptor and uses ``O_NOFOLLOW``. A name that is replaced meanwhile leads nowhere else.
+An attacker may have created any file or link in an output or state folder. Every step below it
+starts at an open descriptor and uses ``O_NOFOLLOW``: replacing a name meanwhile cannot redirect it.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Directory:
             return Directory(_step(self.descriptor, name, place, make), place)
 
     def reopened(self) -> int:
-        """Another descriptor of this folder, with locks of its own."""
+        """Another descriptor of this folder, with separate locks."""
         return os.open(".", _FOLDER, dir_fd=self.descriptor)
 
     @contextmanager
@@ -78,7 +78,8 @@ class Directory:
             make: create missing folders.
 
         Raises:
-            PublishError: ``publish.path``: it leads out; ``output.link``: a part is a link.
+            PublishError: ``publish.path``: it is outside of this folder; ``output.link``: a part is
+                a link.
         """
         *folders, name = parts_of(path, self.path)
         descriptor, place = self.descriptor, self.path
@@ -142,7 +143,7 @@ class Directory:
             return None
         with os.fdopen(descriptor, "rb") as file:
             found = os.fstat(descriptor)
-            # read() allocates what it is asked for before it reads
+            # read() allocates the requested size before it reads
             return Object(file.read(min(limit, found.st_size)), _version(found))
 
     def write(self, path: str, data: bytes, *, only_if: str | None = None) -> None:

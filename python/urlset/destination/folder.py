@@ -49,10 +49,10 @@ class FolderDestination:
 
     @contextlib.contextmanager
     def staging(self, name: str, job: str) -> Iterator[FolderStaging]:
-        """The staging of one more part of a job.
+        """The staging of another part of a job.
 
-        Each attempt writes to a folder of its own: a task that runs twice never writes to the
-        files of its other run.
+        Each attempt writes to a separate folder: a task that runs twice never writes to the files
+        of its other run.
 
         Raises:
             PublishError: ``job.closed``; ``output.unwritable``.

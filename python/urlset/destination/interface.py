@@ -1,4 +1,4 @@
-"""What a job needs from the place where its set is published.
+"""The interfaces between a job and the place of publication.
 
 A destination reads, writes, lists and deletes small objects, and it publishes a set. The job calls
 only these interfaces, so that a folder and an object store are the same to it. The protocol of a
@@ -46,7 +46,7 @@ class ShardSink(Protocol):
 
 
 class Staging(Protocol):
-    """Where one part of a job is written. Nothing in it is live."""
+    """The place to which one part of a job is written. Nothing in it is live."""
 
     @property
     def scratch(self) -> Path:
@@ -72,7 +72,7 @@ class Staging(Protocol):
 
 
 class Publication(Staging, Protocol):
-    """The exclusive right to change what is live."""
+    """The exclusive right to change the live set."""
 
     @property
     def notes(self) -> Mapping[str, int]:
@@ -100,7 +100,7 @@ class Publication(Staging, Protocol):
 
     @property
     def waited(self) -> Collection[str]:
-        """The pending names of those that previous builds left."""
+        """The pending names of the feeds of previous builds."""
 
     @property
     def folder(self) -> str:
@@ -108,10 +108,10 @@ class Publication(Staging, Protocol):
 
     @property
     def version(self) -> str:
-        """The version of what is live; :data:`ABSENT` before the first build."""
+        """The version of the live set; :data:`ABSENT` before the first build."""
 
     def manifest(self) -> Manifest | None:
-        """The manifest of what is live; None before the first build."""
+        """The manifest of the live set; None before the first build."""
 
     def begin_parts(self, job: str) -> None:
         """Prepares the staging of a job with several parts."""
@@ -152,13 +152,13 @@ class Publication(Staging, Protocol):
         """Whether the next build completes this publication."""
 
     def writing(self, place: Path) -> AbstractContextManager[None]:
-        """Converts an OSError into a PublishError that reports what is live and what to do."""
+        """Converts an OSError into a PublishError that reports the live set and what to do."""
 
     def reject_file(self, name: str) -> Path | None:
         """A reject file of a part, as a local file that may be changed; None if it is gone."""
 
     def put_rejects(self, file: Path) -> str:
-        """Keeps a local reject file in the state; returns where, for the report."""
+        """Keeps a local reject file in the state; returns its place, for the report."""
 
     def remove_rejects(self) -> None:
         """Removes the reject file of a previous build."""
@@ -179,11 +179,11 @@ class Publication(Staging, Protocol):
         """Records which feeds still have to be delivered."""
 
     def feed_place(self, pending: str) -> str:
-        """Where a feed waits, for messages."""
+        """The place of a pending feed, for messages."""
 
 
 class Destination(Protocol):
-    """Where a set is published. It can be pickled, and creating it touches nothing."""
+    """The place of publication. It can be pickled; creating it neither reads nor writes."""
 
     @property
     def name_salt(self) -> str | None:
@@ -195,12 +195,12 @@ class Destination(Protocol):
     def publication(
         self, name: str, sets: Sequence[str] = (), *, job: str | None = None
     ) -> AbstractContextManager[Publication]:
-        """Locks without waiting, and completes or removes what killed builds left.
+        """Locks without waiting, and completes or cleans up killed builds.
 
         Args:
-            name: of the set; those of other names in the same destination are left alone.
+            name: of the set; sets of other names in the same destination do not change.
             sets: the names of its ``[[set]]`` tables.
-            job: publishes what the parts of this job have staged.
+            job: publishes the staged files of the parts of this job.
 
         Raises:
             PublishError: ``output.locked``: another build is publishing here; ``job.closed``: the
@@ -215,7 +215,7 @@ class Destination(Protocol):
         """
 
     def abort(self, name: str, job: str) -> None:
-        """Removes what the parts of a job have staged."""
+        """Removes the staged files of the parts of a job."""
 
     def local_folders(self) -> tuple[Path, ...]:
         """The local folders that a publication creates."""

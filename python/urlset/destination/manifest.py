@@ -1,6 +1,6 @@
 """The manifest of a set and the journal of a publication: their only reader and writer.
 
-The manifest lists what a build made live. The journal lists what a publication moves and removes,
+The manifest lists the live set. The journal lists the files that a publication moves and removes,
 so that the next build can complete it. Both are JSON files in the state folder.
 
 For maintainers: the state folder may contain anything: a file of another program, a damaged disk,
@@ -197,7 +197,7 @@ class Journal(NamedTuple):
     """A publication that was begun.
 
     Attributes:
-        new: the new manifest; None if nothing is left but to deliver the feeds.
+        new: the new manifest; None if only the feeds are not delivered yet.
         moves: the staged files, in the order in which they are moved.
         remove: the files of the previous set that the new one does not list.
         feeds: change feeds that are delivered afterwards; None in a journal of urlset 0.1.

@@ -27,7 +27,7 @@ class Objects(Protocol):
 
         Args:
             only_if: the version that it replaces; :data:`ABSENT` if it must not exist; None
-                replaces whatever is there.
+                replaces any version.
 
         Raises:
             ConflictError: ``publish.conflict``: another version is there.

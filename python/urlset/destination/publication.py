@@ -17,7 +17,7 @@ Files that no manifest lists are never touched. ``test_publish.py`` and ``test_c
 builds at every step, ``test_inject.py`` makes every system call fail.
 
 Sets of different names share an output folder. Steps 2 and 4 to 6 happen under a lock on the state
-folder as a whole, so that two builds see each other's manifests as they are.
+folder as a whole, so that each of two builds reads the current manifest of the other.
 
 A job with several parts stages in ``STATE/staging-ID`` without a lock; steps 1, 2 and 4 to 7 happen
 at its commit. Other builds never remove its staging.
@@ -82,12 +82,12 @@ def closed(job: str) -> PublishError:
 
 
 class FolderPublication:
-    """The exclusive right to change the set of a name in a folder. A context manager.
+    """The exclusive right to change the set of a name in a folder; a context manager.
 
     Args:
         out: the output folder; created if missing.
-        state: instead of ``OUT/.urlset``. Both may be links, nothing below them may.
-        name: of the set; those of other names in the same folder are left alone.
+        state: instead of ``OUT/.urlset``. Both may be links; nothing below them may be one.
+        name: of the set; sets of other names in the same folder do not change.
         sets: the names of its ``[[set]]`` tables.
         job: the job whose staging is published; None for a build in one process.
 
@@ -155,7 +155,7 @@ class FolderPublication:
             "changes.recovered": self._recovery.put_aside,
         }
         self._manifest = read_manifest(self._files)
-        # recovery removed what others planted, so what is staged through this path stays in it
+        # recovery removed foreign links, so files staged through this path stay in the folder
         try:
             self._staged = self._open.enter_context(
                 self._files.sub(self.staging.name, make=self._job is None)
@@ -166,7 +166,7 @@ class FolderPublication:
     def __exit__(self, *_: object) -> None:
         try:
             # A failed build leaves nothing; what cannot be removed now, the next build removes.
-            # Once there is a journal, the next build needs what is staged to complete it. The
+            # Once there is a journal, the next build needs the staged files to complete it. The
             # commit of a job can be repeated until it succeeds.
             if not self.is_pending() and (self._job is None or self._done):
                 with contextlib.suppress(OSError, PublishError):
@@ -213,7 +213,7 @@ class FolderPublication:
         return ABSENT if found is None else found.version
 
     def manifest(self) -> Manifest | None:
-        """The manifest of what is live; None before the first build."""
+        """The manifest of the live set; None before the first build."""
         return self._manifest
 
     def is_pending(self) -> bool:
@@ -221,7 +221,7 @@ class FolderPublication:
         return self._steps.phase == DURING
 
     def writing(self, place: Path) -> AbstractContextManager[None]:
-        """Converts an OSError into a PublishError that reports what is live and what to do."""
+        """Converts an OSError into a PublishError that reports the live set and what to do."""
         return self._steps.writing(place)
 
     @property
@@ -324,15 +324,15 @@ class FolderPublication:
         Raises:
             PublishError: a file is in the way that no manifest lists, or the disk failed.
         """
-        former = self._manifest
+        previous = self._manifest
         feeds = self.feeds if feeds is None else feeds
-        if not moves and former == manifest:
+        if not moves and previous == manifest:
             if tuple(feeds) != tuple(self.feeds):
                 with self.writing(self.state):
                     self.keep_feeds(feeds)
             self._done = True
             return
-        old = set(former.files()) if former is not None else set()
+        old = set(previous.files()) if previous is not None else set()
         with self.writing(self.out), alone(self._root):
             self._check_targets(moves, manifest, old)
             for path in {folder_of(path): path for path in moves}.values():

@@ -1,4 +1,4 @@
-"""What a build does first: it completes a killed publication and finds the state of its set."""
+"""The start of a build: completes a killed publication and finds the state of its set."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Recovery:
         self._folder = folder
 
     def run(self) -> None:
-        """Finds the state, completes what was begun, and removes leftovers.
+        """Finds the state, completes a publication that was begun, and removes leftovers.
 
         Raises:
             PublishError: ``publish.other_name``: the index of this name belongs to another set;
@@ -149,7 +149,7 @@ class Recovery:
             return
 
     def _make_way(self) -> None:
-        """Moves the manifest that urlset 0.1 wrote for another name to a folder of its own."""
+        """Moves the manifest that urlset 0.1 wrote for another name to its own folder."""
         try:
             journal, known = _journal_and_manifest(self.root)
         except PublishError:

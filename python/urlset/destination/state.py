@@ -41,7 +41,7 @@ RESERVED = (
     r"(?ai)staging(-[0-9a-f]{32})?|lock|lock\.names|announce|(manifest|publish)\.json(\.new)?"
     r"|rejects\.csv|(changes|rejects)-.*\.(csv|jsonl|parquet|new)"
 )
-#: what a build leaves that ended before its journal; not the staging of jobs with several parts
+#: leftovers of a build that ended before its journal; not the staging of jobs with several parts
 LITTER = r"staging|(manifest|publish)\.json\.new|rejects-.*\.new|changes-pending[-.].*"
 
 

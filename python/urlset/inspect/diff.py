@@ -1,4 +1,4 @@
-"""Which URLs were added, changed, removed between two sets of sitemaps."""
+"""The URLs that were added, changed and removed between two sets of sitemaps."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SideFile = tuple[Any, str, str | None]
 
 @dataclass(frozen=True)
 class Counts:
-    """How many URLs were added, changed and removed; how many files were equal on both sides."""
+    """The numbers of added, changed and removed URLs, and of files that are equal on both sides."""
 
     added: int
     changed: int

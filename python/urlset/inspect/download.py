@@ -141,7 +141,7 @@ class Downloader:
         raise DownloadError("fetch.failed", f"more than {MAX_REDIRECTS} redirects")
 
     def _save(self, response: httpx.Response, address: str) -> Download:
-        """Writes the body as it is after Content-Encoding is undone."""
+        """Writes the body after decoding its Content-Encoding."""
         encoding = response.headers.get("Content-Encoding", "identity").strip().lower()
         if encoding not in ("", "identity", "gzip", "x-gzip"):
             raise DownloadError("fetch.encoding", f"Content-Encoding {encoding} was not asked for")
@@ -170,7 +170,7 @@ class Downloader:
         return Download(kept, [("fetch.encoding", "compressed twice")] if twice else [])
 
     def _gunzip(self, path: Path) -> Path:
-        """Undoes Content-Encoding; damaged data stays as it is, and its reader reports it."""
+        """Decodes gzip; damaged data is kept, and its reader reports it."""
         out = path.with_suffix(".plain")
         try:
             with path.open("rb") as source, self._create(out) as target:
@@ -189,7 +189,7 @@ class Downloader:
         try:
             with path.open("wb") as file:
                 yield _LimitedFile(self, file)
-        except OSError as error:  # of the disk: the transport has exceptions of its own
+        except OSError as error:  # of the disk: the transport raises other exceptions
             self._remove(path)
             raise InputError(
                 f"{tempfile.gettempdir()}: fetched files cannot be written: {error.strerror};"

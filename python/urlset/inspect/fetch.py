@@ -1,8 +1,8 @@
-"""Sitemaps at a URL: the file, and all that it lists if it is an index.
+"""Sitemaps at a URL: the file and, if it is an index, the files that it lists.
 
-What a fetched index lists is hostile by assumption: only http and https, no private addresses
-unless allowed, redirects checked one by one, sizes and times bounded. A bad answer is at most a
-finding about that file: all others are read.
+The entries of a fetched index are assumed to be hostile: only http and https, no private addresses
+unless allowed, redirects checked one by one, sizes and times bounded. A file that cannot be fetched
+is a finding; all others are read.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def fetched(url: str, *, allow_private: bool = False) -> Iterator[Found]:
 def _add_children(
     downloader: Downloader, found: Found, index: str, children: list[_core.Child]
 ) -> None:
-    """Fetches what an index lists; a file that cannot be fetched is a problem, not an error."""
+    """Fetches the files of an index; a file that cannot be fetched is a problem, not an error."""
     jobs = []
     for child in found.first_entries(index, children):
         if _is_same(child.loc, index):

@@ -20,7 +20,7 @@ MAX_SEGMENTS = 32
 
 
 def files_of_file(path: Path) -> Found:
-    """One file and, if it is an index, what it lists."""
+    """One file and, if it is an index, the files that it lists."""
     kind, children = peek(path)
     found = Found([Item(path, path.name)])
     if kind == "index":

@@ -1,4 +1,4 @@
-"""From what the user names to sitemap files: files, folders, indexes, URLs, object stores."""
+"""The sitemap files of a target: a file, a folder, an index, an http(s) URL, an object store."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The sitemap files of a target, and what is wrong between them."""
+"""The sitemap files of a target, and the problems between them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Item:
     Attributes:
         path: the file on this machine.
         name: relative to the folder, or the URL it was fetched from.
-        url: where it is served, if known.
+        url: its address, if known.
         listed: whether an index lists it.
         rules: the position of the rules of its set in :attr:`Found.rules`.
     """
@@ -32,17 +32,17 @@ class Item:
 
 @dataclass
 class Rules:
-    """What is allowed in the files of a set although it is unusual.
+    """Unusual content that the files of a set may have.
 
     Attributes:
         hosts: hosts that URLs may have besides the host of their file; empty: all, ``None``: none.
         added: URLs that the first index lists although the folder has no such files.
-        kept_duplicates: the set was built with ``--duplicates keep``.
+        keeps_duplicates: the set was built with ``--duplicates keep``.
     """
 
     hosts: list[str] | None = None
     added: list[str] = field(default_factory=list)
-    kept_duplicates: bool = False
+    keeps_duplicates: bool = False
 
     @classmethod
     def of(cls, manifest: Manifest) -> Rules:
@@ -70,7 +70,7 @@ class Defect(NamedTuple):
 
 @dataclass
 class Found:
-    """The files of a target, and what is wrong between them.
+    """The files of a target, and the problems between them.
 
     Attributes:
         items: indexes first, each file once.

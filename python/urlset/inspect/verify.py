@@ -59,8 +59,8 @@ class File:
 
 
 @dataclass
-class Report:
-    """What ``verify`` found.
+class VerifyReport:
+    """The result of ``verify``.
 
     Attributes:
         ok: no error, and under ``strict`` no warning.
@@ -91,7 +91,7 @@ class Report:
         return {"version": _core.__version__, **totals, **asdict(self)}
 
 
-def verify(target: str | os.PathLike[str], **options: Unpack[VerifyKeywords]) -> Report:
+def verify(target: str | os.PathLike[str], **options: Unpack[VerifyKeywords]) -> VerifyReport:
     """Check a sitemap, an index with all it lists, a folder of them, or an http(s) URL.
 
     Args:
@@ -124,12 +124,15 @@ def verify(target: str | os.PathLike[str], **options: Unpack[VerifyKeywords]) ->
     return report
 
 
-def verify_found(found: Found, checks: VerifyOptions | None = None) -> Report:
+def verify_found(found: Found, checks: VerifyOptions | None = None) -> VerifyReport:
     """Check the files that :func:`.lookup.find` found, and add the problems that it found."""
     checks = checks or VerifyOptions()
-    report = Report()
+    report = VerifyReport()
     severities = _severities()
-    files = _core.verify_files(found.items, found.rules, checks)
+    files = _core.verify_files(
+        found.items, found.rules, checks.threads, checks.memory, checks.duplicates,
+        checks.reciprocity, checks.most,
+    )  # fmt: skip
     for item, read in zip(found.items, files, strict=True):
         size = read.size if read.gzip else None
         report.files.append(File(item.name, read.kind, read.urls, read.bytes, size))

@@ -1,4 +1,4 @@
-"""HTTP for everything that leaves this machine: sitemaps of others, and search engines.
+"""HTTP for all network access of ``announce`` and of the commands that fetch sitemaps.
 
 ::
 

@@ -1,4 +1,4 @@
-"""Which addresses a request may reach (docs/verify.md)."""
+"""The addresses that a request may reach (docs/verify.md)."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def check_literal(host: str) -> None:
 
 
 def resolve(host: str, port: int, seconds: float) -> list[Any]:
-    """The result of ``getaddrinfo``, which has no timeout of its own.
+    """The result of ``getaddrinfo``, which has no timeout.
 
     Raises:
         ExchangeError: the name does not resolve, or not in time.

@@ -1,4 +1,4 @@
-"""Keys in URLs and headers, and how they are kept out of every text.
+"""Keys in URLs and headers, masked in every text.
 
 Everything that is printed, logged, reported or raised passes through :meth:`Keyring.hide` first.
 """

@@ -1,4 +1,4 @@
-"""When a request is sent again, and when a redirect is followed."""
+"""Rules for retries and redirects."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def is_redirect(status: int) -> bool:
 
 
 def redirected(base: str, location: str) -> str | None:
-    """The URL that a Location header of ``base`` names, ``None`` where it is not a URL."""
+    """The URL that a Location header of ``base`` names, ``None`` if it is not a URL."""
     try:
         return urljoin(base, location)
     except ValueError:
@@ -44,8 +44,8 @@ def backoff(attempt: int, first: float, cap: float) -> float:
     return min(cap, first * 2.0 ** min(attempt, 60)) * jitter
 
 
-def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds that ``Retry-After`` asks for (RFC 9110, 10.2.3), ``None`` without a legal one.
+def retry_after(headers: Mapping[str, str], default: float | None = None) -> float | None:
+    """Seconds that ``Retry-After`` asks for (RFC 9110, 10.2.3); ``default`` without a legal one.
 
     A date is measured against the ``Date`` of the same answer, so that a wrong clock of this
     machine neither shortens nor extends the wait.
@@ -55,13 +55,13 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
         return float(text[:MAX_DIGITS])
     moment = http_date(text)
     if moment is None:
-        return None
+        return default
     now = http_date(headers.get("date")) or datetime.now(UTC)
     return max(0.0, (moment - now).total_seconds())
 
 
 def http_date(text: str | None) -> datetime | None:
-    """A date of a header in UTC, ``None`` where it is missing or invalid."""
+    """A date of a header in UTC, ``None`` if it is missing or invalid."""
     if not text or len(text) > MAX_DATE:
         return None
     try:

@@ -1,6 +1,6 @@
 """Connections that keep the current budget.
 
-Note for maintainers. httpcore's own streams would do, but for three guarantees:
+Note for maintainers. httpcore's own streams lack three guarantees:
 
 - A timeout of httpx limits one read. Measured with httpx 0.28: ``timeout=1.0`` and a server that
   sends a byte of a header every 0.5 s; the call returned after 30 s, when the server closed. Here
@@ -42,7 +42,7 @@ def _broken(error: OSError) -> ExchangeError:
 
 
 class _Stream(httpcore.NetworkStream):
-    """What the two kinds of streams share."""
+    """Common code of both kinds of streams."""
 
     def _send(self, data: memoryview, timeout: float | None) -> int:
         raise NotImplementedError

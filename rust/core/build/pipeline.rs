@@ -28,7 +28,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread;
 
-use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
+use crossbeam_channel::{bounded, unbounded};
 
 pub use self::input::{AnyBatch, AnySource, Rendering};
 pub use self::preview::{Preview, choose, preview};
@@ -39,8 +39,6 @@ use self::assembly::{Assembly, SetPacker};
 use self::collector::Collector;
 use self::dispatch::Dispatch;
 use self::gate::Gate;
-use self::message::{Event, Work};
-use self::progress::FirstPanic;
 use self::reader::Reader;
 use self::worker::Worker;
 use crate::build::duplicates::seen::Seen;
@@ -53,12 +51,11 @@ use crate::build::shard::split::Spleftovers;
 use crate::build::write::rejects::RejectFile;
 use crate::build::write::writer::{Destination, ShardWriter};
 use crate::config::{Config, Duplicates, Output};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::flow::memory::MemoryUse;
-use crate::flow::outcome::{Outcome, RunError, ShardEntry};
+use crate::flow::outcome::{Outcome, RunError};
 use crate::flow::pool::Pool;
-use crate::flow::shard::Shard;
-use crate::thread::{guard, start, start_scoped};
+use crate::thread::{FirstError, guard, start, start_scoped, start_several};
 
 /// What a run reads and writes.
 pub struct Run<'d> {
@@ -81,7 +78,8 @@ pub struct Run<'d> {
 /// The first in the order of the rows, if rows are the reason. The files in the sink are then of no
 /// use. A panic in any thread is `internal.panic`.
 pub fn run(config: &Config, run: Run<'_>) -> Result<Outcome, RunError> {
-    let panic = Arc::new(FirstPanic::default());
+    // a panic takes precedence over all other errors, which may be its consequences
+    let panic = Arc::new(FirstError::default());
     let result = guard("run", || run_all(config, run, &panic));
     match panic.take() {
         Some(error) => Err(error.into()),
@@ -89,37 +87,61 @@ pub fn run(config: &Config, run: Run<'_>) -> Result<Outcome, RunError> {
     }
 }
 
-fn run_all(config: &Config, run: Run<'_>, panic: &Arc<FirstPanic>) -> Result<Outcome, RunError> {
+fn run_all(config: &Config, run: Run<'_>, panic: &Arc<FirstError>) -> Result<Outcome, RunError> {
     let Run { sources, destination, rejects, progress, seen } = run;
     let seen_urls = (config.duplicates != Duplicates::Keep).then(|| seen.take());
     let rules = Arc::new(Rules::new(config, seen_urls.as_ref().map(|seen| seen.key))?);
     let writer = ShardWriter::new(config, destination);
     let (pool, gate) = (Pool::default(), Gate::default());
-    let failed = |error| panic.report(error, &progress);
+    let failed = |error| {
+        panic.report(error);
+        progress.stop();
+    };
     // spill files are created in the folder of the state
     let folder = rejects.parent().map(PathBuf::from).unwrap_or_default();
 
     let outcome = thread::scope(|scope| {
         // they are dropped with the closure, however it ends; then all threads of the scope end
-        let Queues { reader, worker, collector } = Queues::new(config.workers());
-        start_reader(config, &rules, &progress, panic, sources, reader)?;
+        let count = config.workers() * 2 + 2;
+        let (buffers, free_buffers) = bounded(count);
+        for _ in 0..count {
+            // the queue has room for all of them
+            let _ = buffers.send(Vec::new());
+        }
+        let (batches, work) = bounded(count);
+        let (event_sender, events) = unbounded();
+        let (shard_sender, shards) = bounded(1);
+        let (entries, written) = unbounded();
+        let reader = Reader {
+            config: config.clone(),
+            rules: rules.clone(),
+            buffers: free_buffers,
+            work: batches,
+            events: event_sender.clone(),
+            progress: progress.clone(),
+            memory: MemoryUse::default(),
+        };
+        start_reader(reader, sources, panic)?;
         let worker = Worker {
             rules: &rules,
             writer: &writer,
             progress: &progress,
             gate: &gate,
-            shards: worker.shards,
-            work: worker.work,
-            events: worker.events,
-            written: worker.written,
+            shards,
+            work,
+            events: event_sender,
+            written: entries,
             pool: pool.clone(),
         };
-        start_workers(scope, worker, config.workers(), failed)?;
+        start_several(config.workers(), || {
+            let worker = worker.clone();
+            start_scoped(scope, "worker", move || worker.work(), failed)
+        })?;
+        drop(worker); // the threads have the queues
         let sorter = config.sort.then(|| {
             let (folder, pool) = (folder.clone(), pool.clone());
             Sorter::new(config, scope, folder, pool, &progress.stop, failed)
         });
-        let CollectorQueues { shards, written, events, buffers } = collector;
         let collector = Collector {
             rules: &rules,
             progress: &progress,
@@ -132,7 +154,7 @@ fn run_all(config: &Config, run: Run<'_>, panic: &Arc<FirstPanic>) -> Result<Out
                 groups: groups(config),
                 sorter: sorter.transpose()?,
                 packer: packer(config, folder),
-                dispatch: Dispatch::new(shards, written, &progress, config.workers()),
+                dispatch: Dispatch::new(shard_sender, written, &progress, config.workers()),
             },
             input: None,
             open: None,
@@ -147,103 +169,21 @@ fn run_all(config: &Config, run: Run<'_>, panic: &Arc<FirstPanic>) -> Result<Out
     Ok(outcome)
 }
 
-/// The ends of all queues, by thread.
-struct Queues {
-    reader: ReaderQueues,
-    worker: WorkerQueues,
-    collector: CollectorQueues,
-}
-
-struct ReaderQueues {
-    buffers: Receiver<Vec<u8>>,
-    work: Sender<Work>,
-    events: Sender<Event>,
-}
-
-struct WorkerQueues {
-    shards: Receiver<Shard>,
-    work: Receiver<Work>,
-    events: Sender<Event>,
-    written: Sender<Result<ShardEntry>>,
-}
-
-struct CollectorQueues {
-    shards: Sender<Shard>,
-    written: Receiver<Result<ShardEntry>>,
-    events: Receiver<Event>,
-    buffers: Sender<Vec<u8>>,
-}
-
-impl Queues {
-    fn new(workers: usize) -> Queues {
-        let count = workers * 2 + 2;
-        let (buffers, free_buffers) = bounded(count);
-        for _ in 0..count {
-            // the queue has room for all of them
-            let _ = buffers.send(Vec::new());
-        }
-        let (work, batches) = bounded(count);
-        let (event_sender, events) = unbounded();
-        let (shards, complete) = bounded(1);
-        let (entries, written) = unbounded();
-        Queues {
-            reader: ReaderQueues { buffers: free_buffers, work, events: event_sender.clone() },
-            worker: WorkerQueues {
-                shards: complete,
-                work: batches,
-                events: event_sender,
-                written: entries,
-            },
-            collector: CollectorQueues { shards, written, events, buffers },
-        }
-    }
-}
-
 /// Starts the reader outside of the scope: an error must not wait for a source that does not return.
 /// The reader ends when the source returns, since its batches are no longer taken.
 fn start_reader(
-    config: &Config,
-    rules: &Arc<Rules>,
-    progress: &Arc<Progress>,
-    panic: &Arc<FirstPanic>,
+    reader: Reader,
     sources: Vec<Box<dyn AnySource>>,
-    queues: ReaderQueues,
+    panic: &Arc<FirstError>,
 ) -> Result<()> {
-    let ReaderQueues { buffers, work, events } = queues;
-    let (panic, watched, alive) = (panic.clone(), progress.clone(), events.clone());
+    // the collector must know the reason before its queue of events is closed
+    let (panic, watched, alive) = (panic.clone(), reader.progress.clone(), reader.events.clone());
     let failed = move |error| {
-        panic.report(error, &watched);
-        // the collector must know the reason before its queue of events is closed
+        panic.report(error);
+        watched.stop();
         drop(alive);
     };
-    let reader = Reader {
-        config: config.clone(),
-        rules: rules.clone(),
-        buffers,
-        work,
-        events,
-        progress: progress.clone(),
-        memory: MemoryUse::default(),
-    };
     start("reader", move || reader.read_all(sources), failed).map(drop)
-}
-
-/// Starts the workers. If the system refuses some of them, the others do all the work.
-fn start_workers<'scope>(
-    scope: &'scope thread::Scope<'scope, '_>,
-    worker: Worker<'scope>,
-    count: usize,
-    failed: impl Fn(Error) + Copy + Send + 'scope,
-) -> Result<()> {
-    for number in 0..count {
-        let worker = worker.clone();
-        match start_scoped(scope, "worker", move || worker.work(), failed) {
-            Ok(_) => {}
-            Err(error) if number == 0 => return Err(error),
-            Err(_) => break,
-        }
-    }
-    Ok(())
 }
 
 fn groups(config: &Config) -> Option<HreflangGroups> {

@@ -77,7 +77,7 @@ pub struct Chunk {
     pub filtered: u64,
     /// URLs beyond the first of rows that become several.
     pub expanded: u64,
-    /// Warnings about what was written, by code.
+    /// Warnings about written URLs, by code.
     pub notes: Counts,
     /// The locs of the sample in which near-duplicates are counted.
     pub samples: Vec<Sample>,

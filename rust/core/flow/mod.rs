@@ -21,4 +21,5 @@ pub mod sample;
 pub mod shard;
 pub mod source;
 pub mod spill;
+pub mod transcode;
 pub mod value;

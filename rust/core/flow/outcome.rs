@@ -84,7 +84,7 @@ pub struct Outcome {
     pub expanded: u64,
     /// Rejected rows by code.
     pub rejects_by_code: BTreeMap<&'static str, u64>,
-    /// Warnings about what was written, by code.
+    /// Warnings about written URLs, by code.
     pub notes: BTreeMap<&'static str, u64>,
     /// The shards, in the order of the rows.
     pub shards: Vec<ShardEntry>,

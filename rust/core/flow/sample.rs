@@ -47,7 +47,10 @@ impl Sample {
         scratch.clear();
         scratch.extend_from_slice(without_slash(loc));
         scratch.make_ascii_lowercase();
-        Sample { level, common: key.hash64(scratch), exact: key.hash64(loc) }
+        let common = key.hash64(scratch);
+        // most locs are in lower case, without a slash at their end
+        let exact = if scratch == loc { common } else { key.hash64(loc) };
+        Sample { level, common, exact }
     }
 }
 

@@ -85,7 +85,7 @@ pub trait RowConsumer {
     fn row(&mut self, row: &impl Row, number: u32) -> bool;
     /// Takes a row that cannot be read.
     fn bad_row(&mut self, row: BadRow<'_>, number: u32) -> bool;
-    /// Counts a blank line, which is no row but has a number.
+    /// Counts a blank line, which is not a row but has a number.
     fn blank(&mut self);
     /// Counts rows that the filters leave out and that were therefore not read.
     fn filtered(&mut self, rows: u64);

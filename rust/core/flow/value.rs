@@ -17,7 +17,7 @@ pub enum Value<'a> {
 /// A column of lists, structs or maps, as an input has it. The calls are dynamic: they are made for
 /// nested values only, whose parts cost far more to render.
 pub trait Nested {
-    /// Calls `each` with the items of a list; returns false if the value is no list.
+    /// Calls `each` with the items of a list; returns false if the value is not a list.
     fn items<'a>(&'a self, row: usize, each: &mut dyn FnMut(Value<'a>)) -> bool;
     /// Calls `each` with the keys and values of a struct or map; returns false if it is neither.
     fn fields<'a>(&'a self, row: usize, each: &mut dyn FnMut(Cell<'a>, Value<'a>)) -> bool;
@@ -42,7 +42,7 @@ impl<'a> Value<'a> {
         })
     }
 
-    /// Calls `each` with the items of a list; returns false if the value is no list.
+    /// Calls `each` with the items of a list; returns false if the value is not a list.
     pub fn items(self, mut each: impl FnMut(Value<'a>)) -> bool {
         match self {
             Value::Nested(column, row) => column.items(row, &mut each),

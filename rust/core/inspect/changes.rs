@@ -62,14 +62,14 @@ pub fn stream(
         let columns = std::array::from_fn(|_| StringBuilder::new());
         let mut batches = Batches { schema: schema(), columns };
         // no consumer is left
-        let gone = |_| Error::cancelled();
+        let cancelled = |_| Error::cancelled();
         let mut sink = |change: &Change| -> Result<()> {
             inject("changes.row");
             batches.push(change);
             if batches.columns[0].len() < ROWS {
                 Ok(())
             } else {
-                sender.send(Some(batches.finish())).map_err(gone)
+                sender.send(Some(batches.finish())).map_err(cancelled)
             }
         };
         let found = diff(&old, &new, &options, &mut || stopped.load(Ordering::Relaxed), &mut sink);

@@ -245,7 +245,7 @@ fn digest_of(path: &Path, poll: &mut dyn FnMut() -> bool) -> std::io::Result<Str
 }
 
 fn unreadable(file: &SetFile, error: &std::io::Error) -> Error {
-    Error::new(ErrorCode::FileUnreadable, crate::error::plain(error)).in_input(&file.name)
+    ErrorCode::FileUnreadable.error(crate::error::plain(error)).in_input(&file.name)
 }
 
 fn read_file(

@@ -39,7 +39,7 @@ impl Finding {
     pub fn error(&self) -> Error {
         let Finding { code, at, message, .. } = self;
         let line = if at.line > 0 { format!("line {}: ", at.line) } else { String::new() };
-        Error::new(ErrorCode::Finding(code.name), format!("{line}{message}; {}", code.help))
+        ErrorCode::Finding(code.name).error(format!("{line}{message}; {}", code.help))
     }
 }
 

@@ -4,6 +4,15 @@
 //! boundary begin and end with the same entries. Equal entries at both ends cancel, because in a
 //! build with a change feed no URL occurs twice (it requires `--duplicates drop` or `fail`). Only the
 //! entries between them are compared, since the comparison is far slower per byte.
+//!
+//! # For maintainers
+//!
+//! **What must stay true.** Each cut is at the start of a `<url>`, so that no entry is split. The common
+//! suffix is limited to the bytes after the common prefix, so that repeated entries are not removed from
+//! both ends. A file that cannot be read as a shard of a build is not cut: the function returns `None`.
+//!
+//! **Which tests fail.** The test below compares both ends with a loop over bytes.
+//! `test_common_ends_are_cut` in `tests/python/test_nightly.py` compares the entries that remain.
 
 use std::cell::RefCell;
 use std::fs::File;
@@ -74,10 +83,10 @@ fn read(path: &Path, to: &mut Vec<u8>) -> Option<()> {
 }
 
 /// The rest of a document, in parts; `None` if no entries are left.
-type Rest<'t> = Option<[&'t [u8]; 3]>;
+type Remainder<'t> = Option<[&'t [u8]; 3]>;
 
 /// Both documents without the entries that they share at their beginning and at their end.
-fn cut<'t>(old: &'t [u8], new: &'t [u8]) -> Option<[Rest<'t>; 2]> {
+fn cut<'t>(old: &'t [u8], new: &'t [u8]) -> Option<[Remainder<'t>; 2]> {
     let first = [find(old, URL)?, find(new, URL)?];
     let start = rfind(&old[..common_prefix(old, new)], URL);
     let starts = start.map_or(first, |start| [start, start]);

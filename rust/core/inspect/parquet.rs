@@ -2,8 +2,8 @@
 //! in order, so that the file does not depend on the number of threads.
 
 use std::io::{self, Write};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
@@ -20,7 +20,7 @@ use parquet::schema::types::ColumnPath;
 use crate::error::Error;
 use crate::inspect::read::{BatchStream, internal};
 use crate::inspect::workers::POLL_INTERVAL;
-use crate::thread::{guard, inject, start};
+use crate::thread::{FirstError, guard, inject, start, start_several};
 
 /// Rows and bytes of a row group: small ones make slow files.
 const ROWS: usize = 1 << 17;
@@ -59,7 +59,7 @@ type Encoded = Result<Vec<ArrowColumnChunk>, ParquetError>;
 /// A row group to encode, and the channel for the result.
 type Job = (usize, Vec<RecordBatch>, Sender<Encoded>);
 /// The results of row groups in their order, or the error that ends them.
-type Promised = Result<(usize, Receiver<Encoded>), Error>;
+type Pending = Result<(usize, Receiver<Encoded>), Error>;
 
 /// Writes all batches to `out` on `threads` threads; returns the number of rows. `poll` is called
 /// ten times a second and returns whether to stop. Memory: one row group per thread, and one more.
@@ -75,15 +75,14 @@ pub fn write<W: Write + Send>(
     let writer = ArrowWriter::try_new_with_options(out, schema.clone(), options)?;
     let (mut writer, factory) = writer.into_serialized_writer()?;
     let (jobs, work) = bounded::<Job>(0);
-    let (promises, promised) = bounded::<Promised>(threads.max(1));
+    let (queue, results) = bounded::<Pending>(threads.max(1));
     // not joined after a stop: the next batch can take long
     let factory = Arc::new(factory);
-    let fallen = Arc::new(Mutex::new(None));
-    let mut encoders = Vec::new();
-    for thread in 0..threads.max(1) {
+    let first_error = Arc::new(FirstError::default());
+    let encoders = start_several(threads, || {
         let (factory, schema) = (factory.clone(), schema.clone());
         // `alive` keeps the queue open until the error is recorded
-        let (work, alive, errors) = (work.clone(), work.clone(), fallen.clone());
+        let (work, alive, errors) = (work.clone(), work.clone(), first_error.clone());
         let run = move || {
             for (number, batches, to) in work {
                 let encoded = guard("encode.group", || encode(&factory, &schema, number, &batches));
@@ -92,30 +91,26 @@ pub fn write<W: Write + Send>(
             }
         };
         let failed = move |error: Error| {
-            errors.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+            errors.report(error);
             drop(alive);
         };
-        match start("encode", run, failed) {
-            Ok(encoder) => encoders.push(encoder),
-            Err(error) if thread == 0 => return Err(Failure::Rows(error)),
-            Err(_) => break, // the threads that started do all the work
-        }
-    }
+        start("encode", run, failed)
+    })
+    .map_err(Failure::Rows)?;
     drop(work);
-    let errors = promises.clone();
+    let errors = queue.clone();
     start(
         "group",
-        move || group(batches, &jobs, &promises),
+        move || group(batches, &jobs, &queue),
         move |error| drop(errors.send(Err(error))), // the receiver may be gone
     )
     .map_err(Failure::Rows)?;
-    let fallen = || fallen.lock().unwrap_or_else(PoisonError::into_inner).take();
     let mut total = 0;
-    while let Some(next) = poll_receive(&promised, poll)? {
+    while let Some(next) = poll_receive(&results, poll)? {
         let (rows, encoded) = next.map_err(Failure::Rows)?;
-        let died =
-            || fallen().unwrap_or_else(|| internal("a thread died; this is a defect of urlset"));
-        let columns = poll_receive(&encoded, poll)?.ok_or_else(|| Failure::Rows(died()))??;
+        let died = || internal("a thread died; this is a defect of urlset");
+        let columns = poll_receive(&encoded, poll)?
+            .ok_or_else(|| Failure::Rows(first_error.take().unwrap_or_else(died)))??;
         let mut group = writer.next_row_group()?;
         for column in columns {
             column.append_to_row_group(&mut group)?;
@@ -125,7 +120,7 @@ pub fn write<W: Write + Send>(
     }
     // everything is encoded: the threads end at once, unless they failed
     encoders.into_iter().for_each(|encoder| drop(encoder.join()));
-    if let Some(error) = fallen() {
+    if let Some(error) = first_error.take() {
         return Err(Failure::Rows(error));
     }
     writer.close()?;
@@ -169,13 +164,13 @@ fn poll_receive<T>(
 }
 
 /// Collects batches into row groups and queues their results in order, until the receiver is gone.
-fn group(batches: BatchStream, jobs: &Sender<Job>, promises: &Sender<Promised>) {
+fn group(batches: BatchStream, jobs: &Sender<Job>, queue: &Sender<Pending>) {
     let (mut gathered, mut rows, mut bytes, mut number) = (Vec::new(), 0, 0, 0);
-    let mut queue = |gathered: Vec<RecordBatch>, rows: usize| -> bool {
+    let mut submit = |gathered: Vec<RecordBatch>, rows: usize| -> bool {
         let (to, encoded) = bounded(1);
         let job = (number, gathered, to);
         number += 1;
-        promises.send(Ok((rows, encoded))).is_ok() && jobs.send(job).is_ok()
+        queue.send(Ok((rows, encoded))).is_ok() && jobs.send(job).is_ok()
     };
     for batch in batches {
         inject("group.batch");
@@ -186,19 +181,19 @@ fn group(batches: BatchStream, jobs: &Sender<Job>, promises: &Sender<Promised>) 
                 gathered.push(batch);
             }
             Err(error) => {
-                promises.send(Err(error)).ok(); // the receiver may be gone
+                queue.send(Err(error)).ok(); // the receiver may be gone
                 return;
             }
         }
         if rows >= ROWS || bytes >= BYTES {
-            if !queue(std::mem::take(&mut gathered), rows) {
+            if !submit(std::mem::take(&mut gathered), rows) {
                 return;
             }
             (rows, bytes) = (0, 0);
         }
     }
     if rows > 0 {
-        queue(gathered, rows);
+        submit(gathered, rows);
     }
 }
 

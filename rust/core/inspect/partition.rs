@@ -273,7 +273,7 @@ impl Partitioned {
 }
 
 fn poisoned() -> Error {
-    Error::new(ErrorCode::SpillFailed, "another thread failed while it wrote")
+    ErrorCode::SpillFailed.error("another thread failed while it wrote")
 }
 
 #[cfg(test)]

@@ -15,9 +15,9 @@ use crate::inspect::codes;
 use crate::inspect::document::entry::{Entry, Form, Visitor};
 use crate::inspect::document::inflate::Inflater;
 use crate::inspect::document::parse;
-use crate::inspect::finding::{Location, Log};
+use crate::inspect::finding::Log;
 use crate::inspect::rows::{Rows, schema};
-use crate::thread::{guard, inject, start};
+use crate::thread::{guard, inject, start, start_several};
 
 /// Limit of the batches of one file that wait for the consumer.
 const MAX_WAITING: usize = 2;
@@ -99,7 +99,7 @@ impl Iterator for BatchStream {
 
 /// A defect of urlset.
 pub(crate) fn internal(message: impl Into<String>) -> Error {
-    Error::new(ErrorCode::ReadInternal, message)
+    ErrorCode::ReadInternal.error(message)
 }
 
 /// Reads `files` (path and name) in order on `threads` threads. The first damage ends the stream
@@ -118,14 +118,12 @@ pub fn read(files: Vec<(PathBuf, String)>, threads: usize, lenient: bool) -> Bat
         schema: schema.clone(),
         lenient,
     });
-    for number in 0..threads {
+    let started = start_several(threads, || {
         let (here, failed) = (work.clone(), work.clone());
-        let started = start("read", move || here.run(), move |error| failed.fail(error));
-        match started {
-            Ok(_) => {}
-            Err(error) if number == 0 => work.fail(error),
-            Err(_) => break, // the threads that started do all the work
-        }
+        start("read", move || here.run(), move |error| failed.fail(error))
+    });
+    if let Err(error) = started {
+        work.fail(error);
     }
     BatchStream::new(schema, receivers, stop)
 }
@@ -186,9 +184,7 @@ impl ReadWork {
                 opened.stamp.check(path, &mut log);
             }
             Err(error) => {
-                log.add(&codes::FILE_UNREADABLE, Location::default(), None, || {
-                    crate::error::plain(&error)
-                });
+                log.whole_file(&codes::FILE_UNREADABLE, || crate::error::plain(&error));
             }
         }
         visitor.finish(name, &log);

@@ -74,7 +74,7 @@ impl Lists {
 /// The column of an extension under construction: structs where a URL has one block, else lists.
 pub(crate) struct BlockColumn {
     table: RecordBuilder,
-    /// `None` where a URL has one block.
+    /// `None` if a URL has at most one block.
     lists: Option<Lists>,
     /// The rows that have the one block.
     valid: Vec<bool>,

@@ -44,8 +44,6 @@ pub struct FileReport {
     pub gzip: bool,
     /// Bytes on disk.
     pub size: u64,
-    /// The newest lastmod, in microseconds since 1970.
-    pub newest: Option<i64>,
     /// The entries of an index, at most 50,000.
     pub children: Vec<Child>,
     /// The findings that are listed.

@@ -192,7 +192,6 @@ fn check_file(
         summary,
         gzip,
         size,
-        newest: visitor.checks.newest,
         children: std::mem::take(&mut visitor.children),
         counts: log.counts().collect(),
         findings: log.into_listed(),

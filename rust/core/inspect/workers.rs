@@ -1,13 +1,12 @@
 //! Scoped threads, while the calling thread polls for cancellation.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use crossbeam_channel::{RecvTimeoutError, bounded};
 
 use crate::error::{Error, Result};
-use crate::thread::start_scoped;
+use crate::thread::{FirstError, start_scoped, start_several};
 
 /// The time between two polls: the longest delay until a request to stop is seen.
 pub const POLL_INTERVAL: Duration = Duration::from_millis(100);
@@ -41,11 +40,10 @@ impl<'a> Workers<'a> {
         work: impl Fn(&AtomicBool) -> Result<T> + Sync,
     ) -> Result<Vec<T>> {
         let (threads, stop, work) = (self.threads, &AtomicBool::new(false), &work);
-        let panicked = &Mutex::new(None);
+        let panicked = &FirstError::default();
         let results = std::thread::scope(|scope| {
             let (sender, receiver) = bounded::<()>(threads);
-            let mut handles = Vec::with_capacity(threads);
-            for number in 0..threads {
+            let handles = start_several(threads, || {
                 let sender = sender.clone();
                 let work = move || {
                     let result = work(stop);
@@ -57,14 +55,10 @@ impl<'a> Workers<'a> {
                 };
                 let failed = move |error| {
                     stop.store(true, Ordering::Relaxed);
-                    panicked.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+                    panicked.report(error);
                 };
-                match start_scoped(scope, "inspect", work, failed) {
-                    Ok(handle) => handles.push(handle),
-                    Err(error) if number == 0 => return Err(error),
-                    Err(_) => break, // the threads that were started do all the work
-                }
-            }
+                start_scoped(scope, "inspect", work, failed)
+            })?;
             drop(sender);
             let mut cancelled = false;
             while let Err(RecvTimeoutError::Timeout) = receiver.recv_timeout(POLL_INTERVAL) {
@@ -79,7 +73,6 @@ impl<'a> Workers<'a> {
                 .collect();
             if cancelled { Err(Error::cancelled()) } else { results }
         });
-        let panicked = panicked.lock().unwrap_or_else(PoisonError::into_inner).take();
-        panicked.map_or(results, Err)
+        panicked.take().map_or(results, Err)
     }
 }

@@ -33,12 +33,6 @@ pub const XML_ILLEGAL: AsciiSet = AsciiSet::new(
 /// The five characters that are written as entities.
 pub const XML_SPECIAL: AsciiSet = AsciiSet::new(b"&'\"<>");
 
-/// Whether all bytes are of the class [`CLEAN`].
-#[inline]
-pub fn all_clean(bytes: &[u8]) -> bool {
-    CLEAN.first_not_in(bytes).is_none()
-}
-
 /// A value without ASCII spaces, tabs and line breaks at its ends.
 #[inline]
 pub fn trim(bytes: &[u8]) -> &[u8] {
@@ -60,6 +54,10 @@ pub fn trim(bytes: &[u8]) -> &[u8] {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn all_clean(bytes: &[u8]) -> bool {
+        CLEAN.first_not_in(bytes).is_none()
+    }
 
     #[test]
     fn clean_is_rfc_3986_without_what_xml_escapes() {

@@ -1,4 +1,4 @@
-//! Dates and times: one grammar for what catalogs contain and for what `verify` reports.
+//! Dates and times: one grammar for catalogs and for `verify`.
 
 use crate::sitemap::characters::trim;
 use jiff::civil::DateTime;

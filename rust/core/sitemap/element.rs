@@ -45,12 +45,12 @@ pub enum Role {
     Field,
 }
 
-/// An upper limit that a build keeps by leaving out what exceeds it.
+/// An upper limit; a build omits the values beyond it.
 #[derive(Debug, Clone, Copy)]
 pub struct Limit {
     /// How many are allowed.
     pub count: u32,
-    /// The code under which a build counts what it leaves out.
+    /// The code under which a build counts the omitted values.
     pub note: &'static str,
     /// The finding of `verify`, where the limit is part of the format.
     pub finding: Option<&'static Code>,

@@ -55,7 +55,7 @@ pub fn is_plain(name: &[u8]) -> bool {
             .any(|label| label.get(..4).is_some_and(|four| four.eq_ignore_ascii_case(b"xn--")))
 }
 
-/// A port without its colon: `Some(None)` if it is empty, `None` if it is no port.
+/// A port without its colon: `Some(None)` if it is empty, `None` if it is not a port.
 pub fn port(digits: &str) -> Option<Option<u16>> {
     match digits {
         "" => Some(None),

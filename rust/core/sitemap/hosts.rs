@@ -1,6 +1,6 @@
 //! The hosts that URLs may have besides their own: one rule for building and verifying.
 
-use crate::error::{Error, ErrorCode, Result};
+use crate::error::{ErrorCode, Result};
 use crate::sitemap::url::{self, Authority};
 
 /// The choice of hosts (`--hosts`). The host of the site or file is always allowed.
@@ -43,7 +43,7 @@ impl HostList {
         Ok(HostList { entries })
     }
 
-    /// Parses the entries of a manifest; what is not a host matches nothing.
+    /// Parses the entries of a manifest; an invalid entry matches no host.
     pub fn lenient(list: &[String]) -> HostList {
         HostList { entries: list.iter().filter_map(|text| entry(text).ok()).collect() }
     }
@@ -91,12 +91,9 @@ impl AllowedHosts {
 fn entry(text: &str) -> Result<(String, Option<u16>)> {
     match url::authority(text.trim_ascii().as_bytes()) {
         Ok(Authority { host, port, .. }) => Ok((host.to_ascii_lowercase(), port)),
-        Err(_) => Err(Error::new(
-            ErrorCode::ConfigHosts,
-            format!(
-                "hosts: {text:?} is not a host; write for example m.shop.example or shop.example:8080"
-            ),
-        )),
+        Err(_) => Err(ErrorCode::ConfigHosts.error(format!(
+            "hosts: {text:?} is not a host; write for example m.shop.example or shop.example:8080"
+        ))),
     }
 }
 

@@ -13,21 +13,8 @@ pub enum CodePolicy {
     Report,
 }
 
-/// What is wrong with a code.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum CodeFault {
-    Form,
-    Underscore,
-    BritishAlone,
-    RegionAlone,
-    ThreeLetters,
-    Language,
-    Parts,
-    British,
-    Union,
-    Number,
-    Region,
-}
+/// What is wrong with a code, given the code and its language.
+type Message = fn(&str, &str) -> String;
 
 /// Checks a code of `hreflang`: a language of ISO 639-1, then optionally a script of ISO 15924 and
 /// a region of ISO 3166-1, with hyphens; or `x-default`. Case does not matter.
@@ -35,7 +22,9 @@ enum CodeFault {
 /// # Errors
 /// What is wrong, and what to write instead.
 pub fn check(code: &[u8], policy: CodePolicy) -> Result<(), String> {
-    fault(code, policy).map_or(Ok(()), |fault| Err(message(code, fault)))
+    let Some(message) = fault(code, policy) else { return Ok(()) };
+    let code = String::from_utf8_lossy(&code[..code.len().min(40)]);
+    Err(message(&code, code.split('-').next().unwrap_or_default()))
 }
 
 /// Whether [`check`] accepts a code, without the cost of the message.
@@ -43,84 +32,68 @@ pub fn is_legal(code: &[u8], policy: CodePolicy) -> bool {
     fault(code, policy).is_none()
 }
 
-fn fault(code: &[u8], policy: CodePolicy) -> Option<CodeFault> {
+fn fault(code: &[u8], policy: CodePolicy) -> Option<Message> {
     if code.eq_ignore_ascii_case(b"x-default") {
         return None;
     }
     if !code.is_ascii() || code.is_empty() {
-        return Some(CodeFault::Form);
+        return Some(|code, _| {
+            format!("{code:?} is not a language code; write for example de or de-CH")
+        });
     }
     if code.contains(&b'_') {
-        return Some(CodeFault::Underscore);
+        return Some(|code, _| {
+            format!("{code:?} has an underscore; write {}", code.replace('_', "-"))
+        });
     }
     let report = policy == CodePolicy::Report;
     let mut parts = code.split(|byte| *byte == b'-').peekable();
     let language = parts.next().unwrap_or_default();
     let alone = language.len() == code.len();
     if alone && language == b"UK" && !report {
-        return Some(CodeFault::BritishAlone);
+        return Some(|_, _| {
+            "\"UK\" alone is not a language; write en-GB, or uk for Ukrainian".to_owned()
+        });
     }
     if !(LANGUAGES.has(language) || report && FORMER_LANGUAGES.has(language)) {
         return Some(match language.len() {
-            _ if alone && REGIONS.has(language) => CodeFault::RegionAlone,
-            3 => CodeFault::ThreeLetters,
-            _ => CodeFault::Language,
+            _ if alone && REGIONS.has(language) => |code, _| {
+                let region = code.to_ascii_uppercase();
+                format!("{code:?} is a region without a language; write for example en-{region}")
+            },
+            3 => |code, _| format!("{code:?} has three letters; write the two of ISO 639-1"),
+            _ => |code, _| {
+                format!(
+                    "{code:?} does not start with a language of ISO 639-1; write for example de"
+                )
+            },
         });
     }
     parts.next_if(|script| script.len() == 4 && script.iter().all(u8::is_ascii_alphabetic));
     let region = parts.next()?;
     if parts.next().is_some() {
-        return Some(CodeFault::Parts);
+        return Some(|code, _| format!("{code:?} has too many parts; write language-REGION"));
     }
     if REGIONS.has(region) || report && region.eq_ignore_ascii_case(b"XK") {
         return None;
     }
     Some(match region.to_ascii_uppercase().as_slice() {
-        b"UK" => CodeFault::British,
-        b"EU" | b"UN" => CodeFault::Union,
-        digits if !digits.is_empty() && digits.iter().all(u8::is_ascii_digit) => CodeFault::Number,
-        _ => CodeFault::Region,
-    })
-}
-
-#[cold]
-fn message(code: &[u8], fault: CodeFault) -> String {
-    let code = String::from_utf8_lossy(&code[..code.len().min(40)]);
-    let language = code.split('-').next().unwrap_or_default();
-    match fault {
-        CodeFault::Form => {
-            format!("{code:?} is not a language code; write for example de or de-CH")
-        }
-        CodeFault::Underscore => {
-            format!("{code:?} has an underscore; write {}", code.replace('_', "-"))
-        }
-        CodeFault::BritishAlone => {
-            "\"UK\" alone is not a language; write en-GB, or uk for Ukrainian".to_owned()
-        }
-        CodeFault::RegionAlone => {
-            let region = code.to_ascii_uppercase();
-            format!("{code:?} is a region without a language; write for example en-{region}")
-        }
-        CodeFault::ThreeLetters => {
-            format!("{code:?} has three letters; write the two of ISO 639-1")
-        }
-        CodeFault::Language => {
-            format!("{code:?} does not start with a language of ISO 639-1; write for example de")
-        }
-        CodeFault::Parts => format!("{code:?} has too many parts; write language-REGION"),
-        CodeFault::British => {
+        b"UK" => |code, language| {
             format!("{code:?}: the code of the United Kingdom is GB; write {language}-GB")
+        },
+        b"EU" | b"UN" => {
+            |code, language| format!("{code:?} does not name a country; write {language} alone")
         }
-        CodeFault::Union => format!("{code:?} does not name a country; write {language} alone"),
-        CodeFault::Number => {
-            format!(
-                "{code:?}: search engines do not support regions by number; write {language} alone"
-            )
+        digits if !digits.is_empty() && digits.iter().all(u8::is_ascii_digit) => {
+            |code, language| {
+                let known = "search engines do not support regions by number";
+                format!("{code:?}: {known}; write {language} alone")
+            }
         }
-        CodeFault::Region => {
+        _ => |code, language| {
             format!("{code:?} does not name a country of ISO 3166-1; write {language} alone")
-        }
-    }
+        },
+    })
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! The site, and the folder of its sitemaps.
 
-use crate::error::{Error, ErrorCode, Result};
+use crate::error::{ErrorCode, Result};
 use crate::sitemap::characters::CONTROL;
 use crate::sitemap::loc_fault::LocFault;
 use crate::sitemap::url::{self, Authority, UrlParts, is_https};
@@ -30,7 +30,7 @@ impl Site {
     pub fn parse(url: &str) -> Result<Site> {
         let address = Address::parse(url).map_err(|what| {
             let help = "write for example https://www.shop.example";
-            Error::new(ErrorCode::ConfigSite, format!("site {url:?}: {what}; {help}"))
+            ErrorCode::ConfigSite.error(format!("site {url:?}: {what}; {help}"))
         })?;
         let Address { https, host, port, .. } = &address;
         let mut origin = format!("{}://{host}", url::scheme(*https));
@@ -76,7 +76,7 @@ pub struct Folder {
 }
 
 impl Folder {
-    /// Parses an absolute URL, with or without the final `/`. The host `{host}` stands for any host.
+    /// Parses an absolute URL, with or without the final `/`. The host `{host}` means any host.
     ///
     /// # Errors
     /// `config.sitemap_url`, as for [`Site::parse`].
@@ -85,7 +85,7 @@ impl Folder {
         let plain = if any_host { url.replacen("://{host}", "://host", 1) } else { url.to_owned() };
         let mut address = Address::parse(&plain).map_err(|what| {
             let help = "write for example https://www.shop.example/sitemaps/";
-            Error::new(ErrorCode::ConfigSitemapUrl, format!("sitemap-url {url:?}: {what}; {help}"))
+            ErrorCode::ConfigSitemapUrl.error(format!("sitemap-url {url:?}: {what}; {help}"))
         })?;
         if !address.path.ends_with('/') {
             address.path.push('/');

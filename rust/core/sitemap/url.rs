@@ -3,7 +3,7 @@
 //! Both split a URL with [`split`] and [`RawAuthority::split`] and use the same classes of
 //! characters and the same rules for hosts and ports ([`host`]). The policies differ: a build repairs
 //! what has one meaning ([`authority`], [`percent_into`]) and rejects the rest as a [`LocFault`];
-//! `verify` reports what is wrong with the URL as it is written ([`written_fault`]).
+//! `verify` reports the faults of the URL as written ([`written_fault`]).
 
 use std::borrow::Cow;
 
@@ -397,7 +397,7 @@ pub(crate) fn remove_dots(buffer: &mut Vec<u8>, start: usize) {
 }
 
 /// Host and port of an absolute URL that was checked, percent-encoded or escaped. Called for each row
-/// of a build that is split by hosts, so it looks at no more than the authority.
+/// of a build that is split by hosts, so it scans the authority only.
 pub(crate) fn host_of(url: &[u8]) -> &[u8] {
     let start = memchr::memmem::find(url, b"://").map_or(url.len(), |at| at + 3);
     let rest = &url[start..];

@@ -2,7 +2,7 @@
 //!
 //! A build repairs a value where its meaning is clear ([`ValueKind::write`]); `verify` reports it as
 //! it is ([`ValueKind::fault`]). What a build writes has no fault: `write` ends with that check.
-//! URLs and dates have rules of their own ([`crate::sitemap::url`], [`crate::sitemap::date`]).
+//! URLs and dates have separate rules ([`crate::sitemap::url`], [`crate::sitemap::date`]).
 
 use crate::sitemap::characters::trim;
 use crate::sitemap::code::Code;

@@ -1,1 +1,1 @@
-"""Tests of `urlset announce`: a package, so that its conftest is not taken for another one."""
+"""Tests of `urlset announce`; a package, so that its conftest is separate."""

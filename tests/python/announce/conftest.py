@@ -1,4 +1,4 @@
-"""Search engines on loopback: real HTTP servers that record what they are asked."""
+"""Search engines on loopback: real HTTP servers that record their requests."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Asked:
 
 @dataclass
 class Reply:
-    """What the server does.
+    """The behaviour of a server.
 
     Attributes:
         delay: seconds before the status line.
@@ -59,7 +59,7 @@ class Reply:
 
 
 class Engine:
-    """A server; ``answer`` decides what it says."""
+    """A server; ``answer`` returns its response."""
 
     def __init__(self) -> None:
         self.answer: Callable[[Asked], Reply] = lambda _asked: Reply()
@@ -127,7 +127,7 @@ class Engine:
             request_queue_size = 64
 
             def handle_error(self, *_arguments: object) -> None:
-                pass  # a client that leaves early is what some tests are about
+                pass  # some tests end the client early
 
         self._server = Quiet(("127.0.0.1", 0), Handler)
         self.port = self._server.server_address[1]
@@ -154,7 +154,7 @@ def engine() -> Iterator[Engine]:
 
 @pytest.fixture
 def other() -> Iterator[Engine]:
-    """A second server: what must never be asked."""
+    """A second server, which must never receive a request."""
     server = Engine()
     yield server
     server.close()
@@ -162,7 +162,7 @@ def other() -> Iterator[Engine]:
 
 @pytest.fixture(autouse=True)
 def _surroundings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """No key, proxy or state of the machine takes part."""
+    """Excludes keys, proxies and state of the machine."""
     for name in list(os.environ):
         if name.startswith(("URLSET_", "GOOGLE_")) or name.lower().endswith("_proxy"):
             monkeypatch.delenv(name)
@@ -185,7 +185,7 @@ def make_site(
     sitemap_url: str | None = None,
     indexes: tuple[str, ...] = ("sitemap.xml",),
 ) -> Path:
-    """The folder of a build, with a manifest as ``urlset build`` writes it."""
+    """The folder of a build, with a manifest in the form of ``urlset build``."""
     (folder / ".urlset").mkdir(parents=True)
     manifest = {
         "manifest": 1,
@@ -237,7 +237,7 @@ def write_list(path: Path, urls: list[str]) -> Path:
 
 
 def run_cli(*arguments: object, timeout: float = 60, **environment: str):
-    """The command in a process of its own."""
+    """The command in a separate process."""
     return subprocess.run(
         [
             sys.executable,
@@ -254,7 +254,7 @@ def run_cli(*arguments: object, timeout: float = 60, **environment: str):
 
 
 def start_cli(*arguments: object) -> subprocess.Popen[str]:
-    """The command in a process that goes on."""
+    """The command in a process that continues to run."""
     command = [sys.executable, "-c", "from urlset.cli import main; main()", "announce"]
     return subprocess.Popen(
         [*command, *map(str, arguments)],

@@ -115,7 +115,7 @@ def test_a_server_that_is_gone_does_not_show_the_key(site, engine, caplog):
     engine.close()
     report2 = bing(site, engine)
     assert report.outcomes[0].code == report2.outcomes[0].code == "bing.unanswered"
-    assert "HTTP Request" in caplog.text  # it did log
+    assert "HTTP Request" in caplog.text  # httpx did log
     assert_no_key(caplog.text + str(report.to_dict()) + str(report2.to_dict()))
 
 
@@ -316,7 +316,7 @@ def test_wrong_keys(site, engine, monkeypatch, engine_name, variable, value):
 
 
 def test_keys_do_not_meet(site, engine, tmp_path):
-    """Each engine gets its own key, and no other."""
+    """Each engine receives its own key, and no other."""
 
     def answer(asked):
         if "Quota" in asked.path:

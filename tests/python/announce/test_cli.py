@@ -1,4 +1,4 @@
-"""The command as a person meets it."""
+"""The command as a user runs it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.usefixtures("keyed")
 
 
 def everything(engine):
-    """All engines at one address, content with all."""
+    """All engines at one address, which accepts everything."""
 
     def answer(asked):
         if "Quota" in asked.path:
@@ -156,7 +156,7 @@ def test_the_dry_run_shows_the_exact_requests_and_sends_none(site, engine, tmp_p
     assert f"GET {engine.url}/webmaster/api.svc/json/GetUrlSubmissionQuota?siteUrl=" in shown
     assert "Authorization: OAuth ***\n" in shown
     assert "Sitemap: https://www.example.com/sitemap.xml" in shown
-    # what is shown is what is sent
+    # the requests that are shown are those that are sent
     run_cli(site, *everything(engine), "--urls", urls)
     for asked in engine.asked:
         text = f"{asked.method} {engine.url}{asked.path}"
@@ -175,7 +175,7 @@ def test_a_hostile_server_does_not_reach_the_terminal(site, engine):
 
 
 def test_no_key_in_ps(site, engine, tmp_path):
-    """Neither the arguments nor the title of the process hold a key while it works."""
+    """Neither the arguments nor the title of the process ever contain a key."""
     engine.says(Reply(delay=5))
     process = subprocess.Popen(
         [
@@ -206,7 +206,7 @@ def test_no_key_in_ps(site, engine, tmp_path):
 
 
 def test_no_key_in_a_traceback_or_a_log(site, engine):
-    """Even where everything is logged, and a failure is a defect shown with its traceback."""
+    """Even if everything is logged, and a defect is shown with its traceback."""
     code = (
         "import logging, traceback, urlset, sys\n"
         "logging.basicConfig(level=1)\n"
@@ -230,7 +230,7 @@ def test_no_key_in_a_traceback_or_a_log(site, engine):
 
 
 def test_errors_have_no_chain(site, engine):
-    """Nothing of httpx hangs on what is raised inside."""
+    """No exception of httpx is in the chain of the raised exception."""
     import threading
 
     from urlset import AnnounceError

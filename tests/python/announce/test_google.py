@@ -26,7 +26,7 @@ LIST = "/webmasters/v3/sites/https%3A%2F%2Fwww.example.com%2F/sitemaps"
 
 
 def google(engine, answer):
-    """The token for everybody, ``answer`` for the API."""
+    """A token for each request, ``answer`` for the API."""
 
     def both(asked):
         if asked.path == "/token":
@@ -103,7 +103,7 @@ def test_refusals(tmp_path, engine, account, status, code, words):
     report = tell(site, engine, account)
     assert [o.code for o in report.outcomes] == [code] * 2 and report.exit_status == 1
     assert words in report.outcomes[0].detail
-    # what is wrong with the property or the token is asked once
+    # a request that fails because of the property or the token is sent once
     assert len(engine.asked) - 1 == (2 if code == "google.refused" else 1)
     assert_no_key(str(report.to_dict()), TOKEN)
 
@@ -304,7 +304,7 @@ def test_a_bad_account(site, engine, account, change):
 
 
 def test_the_quota_is_kept():
-    """20 a second and 200 a minute, on a clock of its own."""
+    """20 a second and 200 a minute, on a simulated clock."""
     from urlset.announce.google import PER_MINUTE, PER_SECOND, Pace
 
     now, sent = 0.0, []

@@ -99,7 +99,7 @@ def test_answers(
     for outcome in report.outcomes:
         accepted = outcome.result in ("accepted", "partly")
         assert (outcome.code or "").startswith(f"{engine}.") or accepted
-        # only IndexNow asks for nothing but the status
+        # only IndexNow needs nothing but the status
         assert not accepted or engine == "indexnow"
         assert len(outcome.detail) < 1_000 and outcome.detail.isprintable()
     assert report.outcomes and not report.environment_failed
@@ -142,7 +142,7 @@ def test_the_command(site: Path, server: HostileServer, keyed: None, name: str) 
 def test_interim_answers_do_not_keep_threads(
     site: Path, server: HostileServer, keyed: None, account_at: Path
 ) -> None:
-    """The exchange itself ends at its limit: nothing goes on in the background."""
+    """The exchange itself ends at its limit: nothing continues in the background."""
     import threading
 
     server.default = ENDLESS["interim-slowly"]
@@ -156,13 +156,13 @@ def test_interim_answers_do_not_keep_threads(
     assert own == []
 
 
-# --- robots --check: where it may be led
+# --- robots --check: the addresses that it may reach
 
 
 def test_check_is_not_led_to_another_private_host(
     tmp_path: Path, server: HostileServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The site may be on this machine, as the user says; what it redirects to may not."""
+    """The site that the user names may be on this machine; a target of a redirect may not."""
     site = make_site(tmp_path / "out", site="http://shop.test")
     real = socket.getaddrinfo
 

@@ -1,4 +1,4 @@
-"""A set of many hosts: each of them is announced by the folder that it serves."""
+"""A set of many hosts: each of them is announced by its folder."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_robots_and_the_consoles(built, engine, tmp_path, host, account):
     assert urlset.announce(folder, to="google", key_file={"google": account}, **tell).ok
     site = quote(f"https://{host}/", safe="")
     assert engine.asked[-1].path == f"/webmasters/v3/sites/{site}/sitemaps/{quote(index, safe='')}"
-    # what is served holds nothing of ours
+    # the served files are not by urlset
     assert {path.suffix for path in folder.iterdir()} == {".xml", ".gz"}
 
 

@@ -1,4 +1,4 @@
-"""IndexNow against a server on loopback that behaves as the protocol says."""
+"""IndexNow against a server on loopback that follows the protocol."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_refusals_are_explained_and_not_repeated(site, engine, tmp_path, status,
     assert report.exit_status == 1
     assert words in outcome.detail and "\x1b" not in outcome.detail
     assert (outcome.accepted, outcome.total) == (0, 10_001)
-    # both batches may have been under way at the same time, none is sent twice
+    # both batches may have been open at the same time, none is sent twice
     assert len(engine.asked) <= 2
     assert_no_key(str(report.to_dict()))
 
@@ -145,7 +145,7 @@ def test_429_and_retry_after_as_a_date_of_a_clock_far_off(site, engine, tmp_path
     ],
 )
 def test_429_beyond_our_patience(site, engine, tmp_path, headers):
-    """Without a legal Retry-After ten minutes are waited (section 4)."""
+    """Without a legal Retry-After the wait is ten minutes (section 4)."""
     engine.says(Reply(429, headers=headers))
     started = time.monotonic()
     report = tell(site, engine, write_list(tmp_path / "u.txt", [page(1)]), max_wait=500)
@@ -162,7 +162,7 @@ def test_429_holds_all_workers(site, engine, tmp_path):
     assert tell(site, engine, urls).ok
     first = engine.asked[0].at
     early = [a for a in engine.asked if a.at - first < 1.1]
-    assert len(early) <= 4 + 4  # what was under way, and what those workers had begun meanwhile
+    assert len(early) <= 4 + 4  # open requests, and those that the workers began meanwhile
     assert len(sent(engine)) == 90_000
 
 
@@ -207,7 +207,7 @@ def test_a_server_that_never_answers(site, engine, tmp_path):
 
 
 def test_a_server_that_drips_is_left(site, engine, tmp_path):
-    """Each byte comes in time, the whole never does."""
+    """Each byte arrives in time, but the response never ends."""
     engine.says(Reply(body=b"x" * 1000, drip=0.2))
     started = time.monotonic()
     report = tell(site, engine, write_list(tmp_path / "u.txt", [page(1)]), timeout=1, retries=0)
@@ -264,7 +264,7 @@ def test_several_hosts_are_grouped(site, engine, tmp_path):
 
 
 def test_another_host_in_the_feed_does_not_learn_the_key(site, engine, tmp_path):
-    """Engines fetch the key's file from each host that is announced."""
+    """Engines fetch the key file from each announced host."""
     urls = write_list(tmp_path / "u.txt", [page(1), page(2, "evil.example"), page(3)])
     report = tell(site, engine, urls)
     assert sorted(sent(engine)) == [page(1), page(3)]
@@ -286,7 +286,7 @@ def test_one_host_refused_leaves_the_others(site, engine, tmp_path):
         "b.example": ("refused", 0),
         "c.example": ("accepted", 3),
     }
-    # the next run asks only for what was refused
+    # the next run sends only the refused URLs
     engine.asked.clear()
     engine.says(Reply(200))
     report = tell(site, engine, write_list(tmp_path / "u.txt", urls), hosts="any")
@@ -458,11 +458,11 @@ def test_init_key(site, engine, tmp_path, monkeypatch):
     os.umask(umask)
     assert proof.stat().st_mode & 0o777 == 0o666 & ~umask
     assert key not in str(report.to_dict())
-    # again: the key stays, a lost proof comes back
+    # again: the key stays, a lost proof is restored
     proof.unlink()
     assert urlset.announce(site, to="indexnow", init_key=True).ok
     assert proof.read_bytes() == key.encode()
-    # and it is found without being named
+    # and it is found without an option
     assert tell(site, engine, write_list(tmp_path / "u.txt", [page(1)])).ok
     assert engine.asked[0].json()["key"] == key
 

@@ -1,4 +1,4 @@
-"""What IndexNow has accepted stays known: repeated, resumed, interrupted and killed runs."""
+"""The journal of IndexNow: repeated, resumed, interrupted and killed runs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import urlset
-from urlset.announce.journal import Journal
+from urlset.announce.journal import AnnounceJournal
 
 from .conftest import (
     Reply,
@@ -42,7 +42,7 @@ def test_a_repeated_run_sends_nothing_within_five_minutes(site, engine, tmp_path
     assert tell(site, engine, more).ok
     assert engine.asked[-1].json()["urlList"] == [page(99_999)]
     real = time.time
-    # the last one: a clock that was set back by much does not silence the URLs for ever
+    # the last one: a clock that was set back far does not block the URLs forever
     for seconds, new in ((270, 0), (301, 2), (-400, 2)):
         engine.asked.clear()
         monkeypatch.setattr(time, "time", lambda s=seconds: real() + s)
@@ -146,17 +146,17 @@ def test_an_interrupt_leaves_the_journal_true(site, engine, tmp_path, sign, stat
     second = sent(engine)
     assert set(first) | set(second) == {page(i) for i in range(100_000)}
     twice = len(set(first) & set(second))
-    # after a kill only what was under way, and so never accepted in our knowledge, comes again
+    # after a kill only the open requests, whose response is unknown, are sent again
     assert twice <= (40_000 if sign == signal.SIGKILL else 0)
 
 
 @pytest.mark.parametrize("when", ["sent", "recorded"])
 def test_an_interrupt_between_two_steps(site, engine, tmp_path, monkeypatch, when):
-    """Between a request and its being known, and between its answer and the journal."""
+    """Between a request and its registration, and between its answer and the journal."""
     urls = write_list(tmp_path / "u.txt", [page(i) for i in range(100_000)])
     engine.says(Reply(200, delay=0.05))
     count = 0
-    owner, name = (ThreadPoolExecutor, "submit") if when == "sent" else (Journal, "record")
+    owner, name = (ThreadPoolExecutor, "submit") if when == "sent" else (AnnounceJournal, "record")
     real = getattr(owner, name)
 
     def stopped(self, *arguments):
@@ -237,7 +237,7 @@ def test_a_million_urls_in_256_mib(tmp_path, engine, suffix):
         return Reply(200)
 
     engine.answer = count
-    # VmHWM is of this process alone; ru_maxrss survives exec and would be that of pytest
+    # VmHWM is of this process only; ru_maxrss survives exec and would be that of pytest
     code = (
         "import re, urlset\n"
         f"r = urlset.announce({str(site)!r}, to='indexnow', changes={str(feed)!r},"

@@ -43,14 +43,14 @@ def test_a_new_file(site, tmp_path):
         (b"a\rb\r", b"a\rb\r\n" + BLOCK),
         (b"\xef\xbb\xbfUser-agent: *\n", b"\xef\xbb\xbfUser-agent: *\n\n" + BLOCK),
         (b"# caf\xe9 in Latin-1\n", b"# caf\xe9 in Latin-1\n\n" + BLOCK),
-        # an older block is replaced where it stands
+        # an older block is replaced in its place
         (
             b"a: b\n# urlset begin\nSitemap: https://old/\nmine?\n# urlset end\nc: d",
             b"a: b\n" + BLOCK + b"c: d",
         ),
         (b"# urlset begin\n# urlset end", BLOCK[:-1]),
         (b"  # urlset begin \t\n\n# urlset end\n\n", BLOCK + b"\n"),
-        # a line by hand is not repeated
+        # an existing line is not repeated
         (b"sItEmAp :  https://www.example.com/sitemap.xml # mine\n", None),
         (b"Sitemap:https://www.example.com/sitemap.xml", None),
         (b"\xef\xbb\xbfSitemap: https://www.example.com/sitemap.xml\n", None),
@@ -59,7 +59,7 @@ def test_a_new_file(site, tmp_path):
             b"Sitemap: https://www.example.com/sitemap.xml\n",
             b"Sitemap: https://www.example.com/sitemap.xml\n",
         ),
-        # the value is compared as it is, and a comment is none
+        # the value is compared unchanged, without its comment
         (
             b"Sitemap: https://www.example.com/SITEMAP.xml\n",
             b"Sitemap: https://www.example.com/SITEMAP.xml\n\n" + BLOCK,
@@ -78,7 +78,7 @@ def test_what_is_written(site, tmp_path, before, after):
     after = before if after is None else after
     assert path.read_bytes() == after
     assert stat.S_IMODE(path.stat().st_mode) == 0o640
-    # a second time nothing is written at all
+    # a second run writes nothing
     node = path.stat()
     again = put(site, path)
     assert again.outcomes[0].detail == "unchanged"

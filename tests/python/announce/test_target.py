@@ -1,4 +1,4 @@
-"""What is announced: manifests, index files of anybody, addresses; and where requests may go."""
+"""Targets: manifests, index files of any producer, addresses; and the permitted endpoints."""
 
 from __future__ import annotations
 
@@ -218,7 +218,7 @@ def test_a_host_cannot_leave_the_state_folder(tmp_path, host):
     assert state.resolve().is_relative_to(home) and state.parent.parent == home
 
 
-# where requests may go
+# the permitted endpoints
 
 
 @pytest.mark.parametrize(
@@ -299,7 +299,7 @@ def test_a_proxy_is_used_for_what_leaves_the_machine(site, other, tmp_path, monk
     assert all(a.method == "CONNECT" for a in other.asked)
 
 
-# URLs: the parts are those that another parser finds
+# URLs: the parts agree with another parser
 
 
 @pytest.mark.parametrize(
@@ -367,7 +367,7 @@ def test_wrong_options(site, options, code, words):
 
 
 def test_nothing_is_sent_when_one_engine_cannot_be_prepared(site, engine, tmp_path, monkeypatch):
-    """robots.txt stays as it is where a key is missing for another engine."""
+    """robots.txt does not change if a key is missing for another engine."""
     path = tmp_path / "robots.txt"
     with pytest.raises(urlset.ConfigError):
         urlset.announce(site, to=["robots", "bing"], robots=path, endpoint=engine.url)
@@ -377,6 +377,6 @@ def test_nothing_is_sent_when_one_engine_cannot_be_prepared(site, engine, tmp_pa
 def test_the_public_names():
     assert callable(urlset.announce) and urlset.AnnounceReport().ok
     importlib.import_module("urlset.announce.client")
-    # the package of the same name does not take the place of the function
+    # the package of the same name does not replace the function
     assert callable(urlset.announce)
     assert Path(urlset.announce.__code__.co_filename).name == "__init__.py"

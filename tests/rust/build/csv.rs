@@ -25,7 +25,7 @@ fn cases(n: u32) -> ProptestConfig {
     ProptestConfig { cases: n, failure_persistence: None, ..ProptestConfig::default() }
 }
 
-/// All rows by our scanner, and the fault that ended it.
+/// All rows by the scanner of urlset, and the fault that ended it.
 fn scan(text: &[u8], delimiter: u8, max_cell: usize) -> (Vec<Vec<Vec<u8>>>, Option<CsvFault>) {
     const WIDTH: usize = 64;
     let format = CsvFormat {
@@ -70,7 +70,7 @@ fn oracle(text: &[u8], delimiter: u8) -> Vec<Vec<Vec<u8>>> {
         filled += wrote;
         count += ended;
         match result {
-            csv_core::ReadRecordResult::InputEmpty => {} // the end is told by an empty input
+            csv_core::ReadRecordResult::InputEmpty => {} // an empty input signals the end
             csv_core::ReadRecordResult::Record => {
                 let mut start = 0;
                 let row = ends[..count].iter().map(|&end| {
@@ -89,7 +89,7 @@ fn oracle(text: &[u8], delimiter: u8) -> Vec<Vec<Vec<u8>>> {
 
 const DELIMITERS: &[u8] = b",;\t|~";
 
-/// Writes a cell quoted, or bare where it may be.
+/// Writes a cell, with quotes if `quoted` or if it needs them.
 fn write_cell(cell: &str, quoted: bool, delimiter: u8, out: &mut Vec<u8>) {
     let special = |c: u8| c == delimiter || matches!(c, b'\n' | b'\r');
     if quoted || cell.starts_with('"') || cell.bytes().any(special) {
@@ -233,7 +233,7 @@ impl Source for Text {
     }
 }
 
-/// All that a run tells the world.
+/// The complete result of a run.
 #[derive(Debug, PartialEq)]
 struct Told {
     files: BTreeMap<String, Vec<u8>>,
@@ -275,7 +275,7 @@ fn told(text: &[u8], block: usize, options: &str) -> Option<Told> {
             let counts = [o.rows, o.urls, o.rejected, o.filtered, o.duplicates];
             Told { files, counts: Some(counts), rejects, error: None }
         }
-        // which shards and rejects were written by then depends on the blocks
+        // the shards and rejects that were written before the error depend on the blocks
         Err(e) => Told {
             files: BTreeMap::new(),
             counts: None,
@@ -285,7 +285,7 @@ fn told(text: &[u8], block: usize, options: &str) -> Option<Told> {
     })
 }
 
-/// Rows of a shop, hostile to whoever guesses where rows begin.
+/// Rows of a shop that make guessing the start of a row difficult.
 fn hostile_row() -> impl Strategy<Value = String> {
     let url = "/p/[a-z0-9]{1,9}";
     prop_oneof![
@@ -330,8 +330,8 @@ proptest! {
 
 #[test]
 fn a_block_that_begins_inside_a_cell_and_has_no_end_of_row_is_not_the_last() {
-    // The first block ends after a line break with two quotes before it, inside a cell. Seen from
-    // there the text is at fault at once, and has no row's end in 16 MiB.
+    // The first block ends after a line break with two quotes before it, inside a cell. From
+    // there the text has a fault at once, and no end of a row in 16 MiB.
     let mut text = b"url,name\n/p/1,a\"x\n/p/2,\"open\n\"\"quoted\"\"\",".to_vec();
     text.truncate(text.len() - 1);
     text.extend_from_slice(b"\r");
@@ -347,7 +347,7 @@ fn a_block_that_begins_inside_a_cell_and_has_no_end_of_row_is_not_the_last() {
 
 #[test]
 fn a_row_too_large_for_a_shard_does_not_shift_the_hashes_of_duplicates() {
-    // 1,500 ampersands become 7,500 bytes: more than a shard of 4,096 may hold
+    // 1,500 ampersands become 7,500 bytes: more than a shard of 4,096 may have
     let rows: Vec<String> = (0..30)
         .map(|i| format!("/{}?{}\n", i % 10, "&".repeat(if i % 3 == 0 { 1500 } else { 3 })))
         .collect();
@@ -355,6 +355,6 @@ fn a_row_too_large_for_a_shard_does_not_shift_the_hashes_of_duplicates() {
     let options = r#", "duplicates": "drop", "max_bytes": 4096"#;
     let told = told(&text, 1 << 20, options).unwrap();
     assert_eq!(told.error, None);
-    // 10 too large; of the other 20 rows each of the 10 addresses comes twice
+    // 10 too large; in the other 20 rows each of the 10 addresses occurs twice
     assert_eq!(told.counts, Some([30, 10, 10, 0, 10]));
 }

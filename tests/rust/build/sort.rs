@@ -12,7 +12,7 @@ use urlset_core::flow::pool::Pool;
 
 use crate::common::random::Random;
 
-/// An element as the packer gets it: its bytes, its lastmod, its border, its value.
+/// An element as the packer receives it: its bytes, its lastmod, its boundary hash, its value.
 type Element = (Vec<u8>, i64, u64, Vec<u8>);
 
 fn loc(element: &Element) -> Vec<u8> {
@@ -20,7 +20,7 @@ fn loc(element: &Element) -> Vec<u8> {
     text[..text.iter().position(|&b| b == b'<').unwrap()].to_vec()
 }
 
-/// Chunks with elements whose locs often agree in long beginnings, or wholly.
+/// Chunks with elements whose locs often share long prefixes, or are equal.
 fn catalog(seed: u64, chunks: usize) -> (Vec<Arc<Chunk>>, Vec<Element>) {
     let mut random = Random::new(seed);
     let mut random = |limit: u64| random.below(limit);
@@ -37,10 +37,10 @@ fn catalog(seed: u64, chunks: usize) -> (Vec<Arc<Chunk>>, Vec<Element>) {
             let newest = (number * 1_000) as i64 + i64::from(i);
             let len = text.len() as u32;
             chunk.entries.push(Entry { len, row: i, newest, namespaces: 1 });
-            let (border, value) = (random(u64::MAX), random(3).to_string().into_bytes());
-            chunk.boundaries.push(border);
+            let (boundary, value) = (random(u64::MAX), random(3).to_string().into_bytes());
+            chunk.boundaries.push(boundary);
             chunk.push_split(&value);
-            elements.push((text.into_bytes(), newest, border, value));
+            elements.push((text.into_bytes(), newest, boundary, value));
         }
         all.push(Arc::new(chunk));
     }
@@ -80,7 +80,7 @@ fn sorted(
             Ok(())
         })
     });
-    // nothing has a name on the disk
+    // no temporary file has a name
     std::fs::remove_dir(&folder).unwrap();
     ended.map(|()| got)
 }
@@ -91,7 +91,7 @@ fn as_a_stable_sort_does_it_with_any_number_of_runs() {
         let chunks = [0, 1, 2, 3, 40][seed as usize % 5];
         let (chunks, mut wanted) = catalog(seed, chunks);
         wanted.sort_by_key(loc);
-        // a run a chunk, a few runs, all in memory
+        // one run per chunk, a few runs, all in memory
         for budget in [0, 30_000, 100_000, usize::MAX] {
             let got = sorted(&chunks, budget, &AtomicBool::new(false), &mut || ()).unwrap();
             assert!(got == wanted, "seed {seed}, budget {budget}");
@@ -104,7 +104,7 @@ fn it_stops_at_any_moment() {
     let (chunks, _) = catalog(4, 40);
     let big: Vec<_> = chunks.iter().cycle().take(2_000).cloned().collect();
     for budget in [1 << 20, usize::MAX] {
-        // before anything, and in the midst of the merge
+        // before the first row, and during the merge
         for before in [true, false] {
             let stop = AtomicBool::new(before);
             let mut chunks = 0;

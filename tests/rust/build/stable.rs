@@ -10,10 +10,10 @@ use urlset_core::flow::shard::Shard;
 
 use crate::common::random::Random;
 
-/// A shard that does not end with the rows fills this share of the limits.
+/// Every shard but the last fills at least this share of the limits.
 const MIN_FILL_PERCENT: u64 = 30;
 
-/// The rule in plain words: rows are (hash, length, namespaces).
+/// A plain model of the rule: rows are (hash, length, namespaces).
 fn model(limits: Limits, rows: &[(u64, u32, u8)]) -> Vec<(usize, u64)> {
     let mut made = Vec::new();
     let mut start = 0;

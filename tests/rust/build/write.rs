@@ -144,7 +144,7 @@ fn a_live_shard_with_the_same_bytes_is_not_written() {
     assert_eq!(memory.take().len(), 1);
 }
 
-/// Checks the order of the calls, and damages what it is given where the test says so.
+/// Checks the order of the calls, and damages the bytes if the test requests it.
 struct Strict {
     fail: fn(usize) -> bool,
     closed: std::sync::Mutex<Vec<(ShardEntry, usize)>>,

@@ -1,3 +1,3 @@
-//! What several tests use.
+//! Shared by several tests.
 
 pub mod random;

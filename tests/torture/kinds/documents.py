@@ -18,7 +18,7 @@ def run(case: Case) -> None:
         name = rng.choice(("sitemap.xml", "a.xml.gz", "b.txt", f"s{number}.xml", "c.xml"))
         (folder / name).write_bytes(hostile(rng))
     target = rng.choice([*sorted(folder.iterdir()), folder])
-    if rng.random() < 0.1:  # named by nobody, found in the folder
+    if rng.random() < 0.1:  # in no index, found in the folder
         odd, target = folder / "odd.xml", folder
         match rng.randrange(4):
             case 0:

@@ -1,4 +1,4 @@
-"""Damaged CSV, Parquet, Arrow, JSON Lines and gzip: a clean end, and what is published is whole."""
+"""Damaged CSV, Parquet, Arrow, JSON Lines and gzip: a clean end, and a complete set."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Random catalogs and options: every row must be where a plain model says, in every format."""
+"""Random catalogs and options: every row must be where a plain model places it, in every format."""
 
 from __future__ import annotations
 

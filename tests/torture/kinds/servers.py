@@ -15,7 +15,7 @@ from ..documents import INDEX, hostile, sitemap
 
 WEIGHT = 2
 
-#: seconds that a server takes for one answer, however slow it is
+#: maximum seconds of a slow server for one answer
 SLOWEST = 4.0
 
 HEADERS = (
@@ -44,7 +44,7 @@ def run(case: Case) -> None:
 
 @contextmanager
 def serving(rng: random.Random) -> Iterator[int]:
-    """A server whose answers are made beforehand, so that they do not depend on the threads."""
+    """A server with prepared answers, which do not depend on the order of the threads."""
     listener = socket.create_server(("127.0.0.1", 0))
     port = listener.getsockname()[1]
     answers = [_answer(rng, port) for _ in range(12)]
@@ -110,4 +110,4 @@ def _send(client: socket.socket, data: bytes, seconds: float, stop: threading.Ev
                 client.sendall(data[at : at + size])
                 time.sleep(seconds / parts)
         except OSError:
-            return  # the reader has had enough
+            return  # the reader has closed the connection

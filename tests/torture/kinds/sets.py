@@ -1,4 +1,4 @@
-"""Several sets with names that meet: every row in one shard, every shard in one index."""
+"""Several sets with similar names: every row in one shard, every shard in one index."""
 
 from __future__ import annotations
 

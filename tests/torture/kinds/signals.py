@@ -1,4 +1,4 @@
-"""A build that gets a signal at any moment: it ends at once, what is live is whole."""
+"""A build that receives a signal at any moment: it ends at once, the live set is complete."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Damaged manifests and journals: a clean end, and nothing outside of the output is touched."""
+"""Damaged manifests and journals: a clean end, and nothing outside of the output is changed."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def run(case: Case) -> None:
 
 
 def _change(content: dict[str, Any], case: Case) -> None:
-    """Gives some value, at any depth, another type or shape."""
+    """Replaces some value, at any depth, by one of another type or shape."""
     rng = case.rng
     holder: Any = content
     while True:

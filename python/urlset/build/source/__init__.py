@@ -1,4 +1,4 @@
-"""Inputs of a build: from what a user passes to what the core reads, files or Arrow C streams."""
+"""Inputs of a build: from the arguments of a user to files or Arrow C streams for the core."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ def _unreachable(name: str, why: str) -> InputError:
     return InputError(f"{name}: cannot be reached: {why}", code="input.unreachable", input=name)
 
 
-class _Body(io.RawIOBase):
+class _ResponseBody(io.RawIOBase):
     """The body of a response, still compressed, so that a truncated file is detected."""
 
     def __init__(self, client: httpx.Client, response: httpx.Response, name: str) -> None:
@@ -135,7 +135,7 @@ def _http_input(uri: str, options: Options) -> Input:
     )
 
 
-class _RedirectedBody(_Body):
+class _RedirectedBody(_ResponseBody):
     """A body, and its path after redirections."""
 
     path = ""
@@ -250,7 +250,7 @@ def _contact(uri: str, name: str) -> tuple[Any, str, Any]:
         raise InputError(
             f"{name}: there is no such file", code="input.missing", input=name
         ) from None
-    except Exception as error:  # noqa: BLE001 - whatever a filesystem raises
+    except Exception as error:  # noqa: BLE001 - any exception of a filesystem
         lines = hide(str(error), uri).strip().splitlines()
         raise _unreachable(name, lines[0] if lines else type(error).__name__) from None
 

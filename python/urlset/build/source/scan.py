@@ -227,9 +227,9 @@ def needed_of(schema: pa.Schema, name: str, options: Options) -> list[str]:
     try:
         columns, _ = _core.choose(json.dumps(options.core_json()), schema.names, kinds)
     except ConfigError as error:
-        raise ConfigError(
-            f"{name}: {error}", code=error.code, columns=tuple(schema.names)
-        ) from None
+        error.args = (f"{name}: {error}",)
+        error.columns = tuple(schema.names)
+        raise
     return columns
 
 

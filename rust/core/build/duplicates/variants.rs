@@ -2,7 +2,7 @@
 //! exact for the first [`MAX_SAMPLE`] URLs, and that of a sample for more.
 //!
 //! Each time that the sample grows beyond [`MAX_SAMPLE`], half of it is dropped: memory is bounded,
-//! and what remains depends on the URLs alone.
+//! and the rest depends on the URLs alone.
 
 use std::collections::HashMap;
 
@@ -15,7 +15,7 @@ const MAX_SAMPLE: usize = 10_000;
 #[derive(Debug, Default)]
 pub struct Variants {
     level: u32,
-    /// by the hash of what they have in common
+    /// by the hash of their common part
     pages: HashMap<u64, Page>,
 }
 

@@ -10,7 +10,7 @@ use crate::build::pipeline::progress::Progress;
 use crate::build::pipeline::warnings::Warnings;
 use crate::build::write::rejects::RejectFile;
 use crate::config::{Config, Duplicates, MaxRejects, OnInvalid};
-use crate::error::{Error, ErrorCode, Result};
+use crate::error::{ErrorCode, Result};
 use crate::flow::chunk::{Chunk, Reject};
 use crate::flow::outcome::{Outcome, RunError, SetEntry, ShardEntry};
 use crate::flow::sample::Rate;
@@ -114,7 +114,7 @@ impl<'r> Accounting<'r> {
         if self.config.on_invalid == OnInvalid::Fail {
             let value = String::from_utf8_lossy(&reject.value);
             let message = format!("{value:?} {}", reject.message);
-            let mut error = Error::new(ErrorCode::Reject(reject.code), message);
+            let mut error = ErrorCode::Reject(reject.code).error(message);
             error.position.column.clone_from(&reject.column);
             return Err(error.in_input(&input.name).at_row(row));
         }
@@ -133,7 +133,7 @@ impl<'r> Accounting<'r> {
             let row = self.position.row(chunk.entries[first as usize].row);
             let message =
                 "its URL occurred before; drop such rows (--duplicates drop) or fix the data";
-            let error = Error::new(ErrorCode::DuplicatesFound, message);
+            let error = ErrorCode::DuplicatesFound.error(message);
             return Err(error.in_input(&input.name).at_row(row));
         }
         self.outcome.duplicates += duplicates.len() as u64;
@@ -188,7 +188,7 @@ impl<'r> Accounting<'r> {
             self.rejects.first().unwrap_or("in it")
         );
         outcome.shards.clear(); // none of them will be published
-        let error = Error::new(ErrorCode::RejectsLimit, message);
+        let error = ErrorCode::RejectsLimit.error(message);
         RunError { error, outcome: Some(Box::new(outcome)) }
     }
 }
@@ -210,7 +210,7 @@ fn check_outcomes(outcome: &Outcome) -> Result<()> {
         outcome.filtered,
         outcome.duplicates
     );
-    Err(Error::new(ErrorCode::InternalFates, message))
+    Err(ErrorCode::InternalFates.error(message))
 }
 
 /// Every rejected row is in the reject file.
@@ -222,5 +222,5 @@ fn check_rejects(written: u64, rejected: u64) -> Result<()> {
         "the reject file has {written} rows of {rejected} that were rejected; nothing was \
          published; please report this"
     );
-    Err(Error::new(ErrorCode::InternalRejects, message))
+    Err(ErrorCode::InternalRejects.error(message))
 }

@@ -73,7 +73,7 @@ impl Assembly<'_> {
         }
     }
 
-    /// Packs what is left, and waits until all shards are written.
+    /// Packs the remaining elements, and waits until all shards are written.
     pub fn finish(mut self, notes: &mut Counts) -> Result<Assembled> {
         if let Some(mut groups) = self.groups.take() {
             groups.finish(&mut |last| self.grouped(last, notes))?;

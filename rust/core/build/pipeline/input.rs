@@ -89,7 +89,8 @@ impl<'r> Rendering<'r> {
 }
 
 impl RowConsumer for Rendering<'_> {
-    #[inline]
+    // always: the compiler would call it for each row
+    #[inline(always)]
     fn row(&mut self, row: &impl Row, number: u32) -> bool {
         self.renderer.render(row, number, &mut self.chunk);
         self.renderer.hand_on(&mut self.chunk)

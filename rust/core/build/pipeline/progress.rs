@@ -1,7 +1,6 @@
 //! The progress of a run, which other threads watch, and the signal that stops it.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 use crate::error::{Error, Result};
 
@@ -35,22 +34,5 @@ impl Progress {
     /// `cancelled` if the run is to stop.
     pub(crate) fn check(&self) -> Result<()> {
         if self.stopped() { Err(Error::cancelled()) } else { Ok(()) }
-    }
-}
-
-/// The first panic of any thread of a run. It takes precedence over all other errors, which may be
-/// its consequences.
-#[derive(Debug, Default)]
-pub(crate) struct FirstPanic(Mutex<Option<Error>>);
-
-impl FirstPanic {
-    /// Keeps the error of a panic, and stops all other threads.
-    pub fn report(&self, error: Error, progress: &Progress) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
-        progress.stop();
-    }
-
-    pub fn take(&self) -> Option<Error> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 }

@@ -102,7 +102,7 @@ impl Worker<'_> {
             if self.progress.stopped() {
                 return false;
             }
-            // writing shards meanwhile is what prevents a deadlock, see the gate
+            // writing shards meanwhile prevents a deadlock, see the gate
             match self.shards.recv_timeout(POLL_INTERVAL) {
                 Ok(shard) => self.write(shard),
                 Err(RecvTimeoutError::Timeout) => {}

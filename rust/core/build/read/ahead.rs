@@ -114,7 +114,7 @@ mod tests {
         let (queues, ..) = makers(&[600, 600, 600], &ahead);
         assert_eq!(queues[0].recv(), Ok(600));
         ahead.end();
-        // the senders are dropped, whatever is queued
+        // the senders are dropped with their queued batches
         assert!(queues.iter().all(|queue| queue.iter().count() <= 3));
     }
 }

@@ -19,7 +19,7 @@ use std::io::{self, Read};
 use crate::build::read::decode::read_error;
 use crate::build::read::lines;
 use crate::build::read::scan::{CsvFault, CsvFormat, Scanner, Span};
-use crate::error::{Error, ErrorCode, Result};
+use crate::error::{ErrorCode, Result};
 use crate::simd::csv_masks;
 
 /// Cuts a text into blocks.
@@ -88,7 +88,7 @@ impl BlockReader {
                 if format.lines {
                     let message =
                         format!("a line is longer than {longest} bytes; is this a list of URLs?");
-                    return Err(Error::new(ErrorCode::LinesTooLong, message));
+                    return Err(ErrorCode::LinesTooLong.error(message));
                 }
                 // A worker finds the same fault, and its row. If the block did not begin at the start
                 // of a row, there may be no fault at all: so this block must not count as the last.
@@ -97,7 +97,7 @@ impl BlockReader {
                     return Ok(Block { text: buffer, last: false });
                 }
                 let message = format!("a row is longer than {longest} bytes; is this a CSV file?");
-                return Err(Error::new(ErrorCode::CsvRowTooLong, message));
+                return Err(ErrorCode::CsvRowTooLong.error(message));
             }
             target = (buffer.len() * 2).min(longest);
         }

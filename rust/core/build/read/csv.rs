@@ -12,7 +12,7 @@ use crate::build::read::header::{ExcelSeparator, Header, excel_separator, header
 use crate::build::read::lines;
 use crate::build::read::scan::{CsvFormat, NO_SLOT};
 use crate::build::read::unpack::{ByteStream, peek};
-use crate::error::{Error, ErrorCode, Result};
+use crate::error::{ErrorCode, Result};
 use crate::flow::cell::{ColumnKind, Columns};
 use crate::flow::source::Source;
 
@@ -69,12 +69,9 @@ impl Csv {
     /// The columns of a list of URLs: one.
     fn open_lines(&mut self) -> Result<Columns> {
         let mut text = self.text()?;
-        let (head, n) = peek::<1>(&mut text).map_err(|e| decode::read_error(&e).caused_by(e))?;
-        if n == 0 {
-            return Err(Error::new(
-                ErrorCode::InputEmpty,
-                "is empty; it must contain one URL per line",
-            ));
+        let head = peek(&mut text, 1).map_err(|e| decode::read_error(&e).caused_by(e))?;
+        if head.is_empty() {
+            return Err(ErrorCode::InputEmpty.error("is empty; it must contain one URL per line"));
         }
         let mut blocks = BlockReader::new(text, self.options.block);
         blocks.unread(&head);
@@ -107,13 +104,11 @@ impl Csv {
                 return Ok((found, delimiter));
             }
             if whole {
-                return Err(Error::new(ErrorCode::InputEmpty, "is empty; a header row is needed"));
+                return Err(ErrorCode::InputEmpty.error("is empty; a header row is needed"));
             }
             if head.len() > limit {
-                return Err(Error::new(
-                    ErrorCode::CsvHeader,
-                    "no header ends within the first MiB; is this a CSV file?",
-                ));
+                return Err(ErrorCode::CsvHeader
+                    .error("no header ends within the first MiB; is this a CSV file?"));
             }
             want *= 2;
         }

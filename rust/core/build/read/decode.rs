@@ -6,12 +6,13 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use encoding_rs::{Decoder, DecoderResult, UTF_16BE, UTF_16LE};
+use encoding_rs::{UTF_16BE, UTF_16LE};
 
 use crate::build::read::foreign::check_text;
 use crate::build::read::label::Label;
 use crate::build::read::unpack::{ByteStream, peek, unpack};
 use crate::error::{Error, ErrorCode, Result, plain};
+use crate::flow::transcode::Transcoder;
 
 /// Counts the bytes that were read from the file itself, for the progress line.
 struct Counted<R> {
@@ -57,7 +58,7 @@ pub fn bytes(
         None => {
             let file = File::open(Path::new(path)).map_err(unreadable)?;
             if file.metadata().map_err(unreadable)?.is_dir() {
-                return Err(Error::new(ErrorCode::InputUnreadable, "is a folder").in_input(path));
+                return Err(ErrorCode::InputUnreadable.error("is a folder").in_input(path));
             }
             Box::new(file)
         }
@@ -70,42 +71,32 @@ fn unreadable(path: &str, e: io::Error) -> Error {
         io::ErrorKind::NotFound => ErrorCode::InputMissing,
         _ => ErrorCode::InputUnreadable,
     };
-    Error::new(code, plain(&e)).in_input(path).caused_by(e)
+    code.error(plain(&e)).in_input(path).caused_by(e)
 }
 
 /// The decompressed text of `path`, or of a file that is open already.
 ///
 /// # Errors
-/// `input.missing`, `input.unreadable`; `input.format` if it is no text.
+/// `input.missing`, `input.unreadable`; `input.format` if it is not text.
 pub fn open(path: &str, opened: Option<ByteStream>, count: Arc<AtomicU64>) -> Result<ByteStream> {
     let unreadable = |e: io::Error| unreadable(path, e);
     let (mut text, packed) = bytes(path, opened, count)?;
     // damage is reported when the reader comes to it, after the rows before it
-    let mut first = [0; FIRST];
-    let mut n = 0;
-    let mut failed = None;
-    while n < FIRST {
-        match text.read(&mut first[n..]) {
-            Ok(0) => break,
-            Ok(more) => n += more,
-            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-            Err(e) if packed => {
-                failed = Some(e);
-                break;
-            }
-            Err(e) => return Err(unreadable(e)),
-        }
-    }
-    check_text(&first[..n]).map_err(|e| e.in_input(path))?;
-    let first = io::Cursor::new(first).take(n as u64);
+    let mut first = Vec::new();
+    let failed = match text.by_ref().take(FIRST).read_to_end(&mut first) {
+        Err(e) if !packed => return Err(unreadable(e)),
+        read => read.err(),
+    };
+    check_text(&first).map_err(|e| e.in_input(path))?;
+    let first = io::Cursor::new(first);
     Ok(match failed {
         Some(error) => Box::new(first.chain(Fails(Some(error)))),
         None => Box::new(first.chain(text)),
     })
 }
 
-/// Bytes that show whether a file is no text: the mark of tar is at offset 257.
-const FIRST: usize = 512;
+/// Bytes that show whether a file is not text: the mark of tar is at offset 257.
+const FIRST: u64 = 512;
 
 /// Returns an error that happened before.
 struct Fails(Option<io::Error>);
@@ -120,8 +111,8 @@ impl Read for Fails {
 ///
 /// `encoding` is the option of the user. Without it a byte order mark decides; the default is UTF-8.
 pub fn to_utf8(mut from: ByteStream, encoding: Option<&str>) -> Result<ByteStream> {
-    let (head, n) = peek::<3>(&mut from).map_err(|e| read_error(&e))?;
-    let mark = match &head[..n] {
+    let head = peek(&mut from, 3).map_err(|e| read_error(&e))?;
+    let mark = match &head[..] {
         [0xef, 0xbb, 0xbf] => Some((Label::Utf8, 3)),
         [0xff, 0xfe, ..] => Some((Label::Other(UTF_16LE), 2)),
         [0xfe, 0xff, ..] => Some((Label::Other(UTF_16BE), 2)),
@@ -133,7 +124,7 @@ pub fn to_utf8(mut from: ByteStream, encoding: Option<&str>) -> Result<ByteStrea
             let what = format!(
                 "{name:?} is not an encoding; use utf-8, latin-1, utf-16 or another WHATWG name"
             );
-            Error::new(ErrorCode::ConfigEncoding, what)
+            ErrorCode::ConfigEncoding.error(what)
         })?),
     };
     let (label, skip) = match (named, mark) {
@@ -144,147 +135,29 @@ pub fn to_utf8(mut from: ByteStream, encoding: Option<&str>) -> Result<ByteStrea
         (Some(Label::Utf16), _) => (Label::Other(UTF_16LE), 0),
         (Some(label), mark) => (label, mark.map_or(0, |(m, n)| if m == label { n } else { 0 })),
     };
-    let rest = io::Cursor::new(head).take(n as u64).chain(from);
-    let mut rest: ByteStream = Box::new(rest);
-    let mut skipped = [0; 3];
-    rest.read_exact(&mut skipped[..skip]).map_err(|e| read_error(&e))?;
-    Ok(match label {
-        Label::Utf8 | Label::Utf16 => rest,
-        Label::Latin1 => Box::new(Latin1 { from: rest, pending: None }),
-        Label::Other(encoding) => Box::new(Transcode {
-            from: rest,
-            decoder: encoding.new_decoder_without_bom_handling(),
-            raw: vec![0; 64 << 10],
-            start: 0,
-            end: 0,
-            ended: false,
-            finished: false,
-            small: Vec::new(),
-        }),
-    })
+    let mut head = io::Cursor::new(head);
+    head.set_position(skip);
+    let rest = head.chain(from);
+    let decoder = match label {
+        Label::Utf8 | Label::Utf16 => return Ok(Box::new(rest)),
+        Label::Latin1 => None,
+        Label::Other(encoding) => Some(encoding.new_decoder_without_bom_handling()),
+    };
+    // UTF-8 never contains the byte 0xFF: its row is rejected as invalid text instead of published
+    // with a replacement character
+    Ok(Box::new(Transcoder::new(rest, decoder, b"\xff")))
 }
 
 /// Classifies an error while reading: a truncated or damaged archive, or a failing disk.
 pub fn read_error(error: &io::Error) -> Error {
     match error.kind() {
         io::ErrorKind::UnexpectedEof => {
-            Error::new(ErrorCode::InputTruncated, "the file is truncated; create it again")
+            ErrorCode::InputTruncated.error("the file is truncated; create it again")
         }
         io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData | io::ErrorKind::Other => {
-            Error::new(
-                ErrorCode::InputDamaged,
-                format!("cannot be decompressed ({}); create the file again", plain(error)),
-            )
+            ErrorCode::InputDamaged
+                .error(format!("cannot be decompressed ({}); create the file again", plain(error)))
         }
-        _ => Error::new(ErrorCode::InputUnreadable, plain(error)),
-    }
-}
-
-/// ISO 8859-1: each byte is the code point (unlike windows-1252, which the web calls latin1).
-struct Latin1<R> {
-    from: R,
-    /// second byte of a character that did not fit
-    pending: Option<u8>,
-}
-
-impl<R: Read> Read for Latin1<R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if buffer.is_empty() {
-            return Ok(0);
-        }
-        let mut n = 0;
-        if let Some(byte) = self.pending.take() {
-            buffer[0] = byte;
-            n = 1;
-        }
-        let mut raw = [0; 16 << 10];
-        let room = ((buffer.len() - n) / 2).min(raw.len());
-        if room == 0 {
-            if n == 0 {
-                // room for one byte: return the first half of a character and keep the second
-                let got = self.from.read(&mut raw[..1])?;
-                if got == 1 {
-                    let mut two = [0; 4];
-                    let character = char::from(raw[0]).encode_utf8(&mut two).as_bytes();
-                    buffer[0] = character[0];
-                    self.pending = character.get(1).copied();
-                }
-                return Ok(got);
-            }
-            return Ok(n);
-        }
-        let got = self.from.read(&mut raw[..room])?;
-        Ok(n + encoding_rs::mem::convert_latin1_to_utf8(&raw[..got], &mut buffer[n..]))
-    }
-}
-
-/// Any other encoding. An invalid sequence becomes the byte 0xFF, so that its row is rejected as
-/// invalid text instead of published with a replacement character.
-struct Transcode<R> {
-    from: R,
-    decoder: Decoder,
-    raw: Vec<u8>,
-    start: usize,
-    end: usize,
-    ended: bool,
-    finished: bool,
-    /// decoded bytes that did not fit into the buffer of the caller, in reverse order
-    small: Vec<u8>,
-}
-
-impl<R: Read> Read for Transcode<R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if buffer.is_empty() {
-            return Ok(0);
-        }
-        // the longest character and the byte for an invalid one must fit
-        if buffer.len() < 8 && self.small.is_empty() {
-            let mut room = [0; 8];
-            let n = self.decode(&mut room)?;
-            self.small.extend(room[..n].iter().rev());
-        }
-        if !self.small.is_empty() || buffer.len() < 8 {
-            let mut n = 0;
-            while n < buffer.len()
-                && let Some(byte) = self.small.pop()
-            {
-                buffer[n] = byte;
-                n += 1;
-            }
-            return Ok(n);
-        }
-        self.decode(buffer)
-    }
-}
-
-impl<R: Read> Transcode<R> {
-    /// Fills a buffer of 8 bytes or more.
-    fn decode(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        while !self.finished {
-            if self.start == self.end && !self.ended {
-                self.start = 0;
-                self.end = self.from.read(&mut self.raw)?;
-                self.ended = self.end == 0;
-            }
-            let room = buffer.len() - 1;
-            let (result, read, written) = self.decoder.decode_to_utf8_without_replacement(
-                &self.raw[self.start..self.end],
-                &mut buffer[..room],
-                self.ended,
-            );
-            self.start += read;
-            match result {
-                DecoderResult::Malformed(..) => {
-                    buffer[written] = 0xff;
-                    return Ok(written + 1);
-                }
-                DecoderResult::InputEmpty if self.ended => self.finished = true,
-                DecoderResult::InputEmpty | DecoderResult::OutputFull => {}
-            }
-            if written > 0 {
-                return Ok(written);
-            }
-        }
-        Ok(0)
+        _ => ErrorCode::InputUnreadable.error(plain(error)),
     }
 }

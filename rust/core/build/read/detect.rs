@@ -5,7 +5,7 @@ use std::io::{Cursor, Read};
 use crate::build::read::decode::to_utf8;
 use crate::build::read::foreign::{BinaryFormat, foreign, table, text_start};
 use crate::build::read::unpack::unpack;
-use crate::error::{Error, ErrorCode, Result};
+use crate::error::{ErrorCode, Result};
 
 /// A format that is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,7 +35,7 @@ pub fn detect(head: &[u8], whole: bool, encoding: Option<&str>) -> Result<FileFo
     match table(&raw) {
         Some(_) if packed => {
             let what = "is compressed Parquet or Arrow: decompress it first";
-            return Err(Error::new(ErrorCode::InputFormat, what));
+            return Err(ErrorCode::InputFormat.error(what));
         }
         Some(BinaryFormat::Parquet) => return Ok(FileFormat::Parquet),
         Some(BinaryFormat::Arrow) => return Ok(FileFormat::Arrow),
@@ -44,7 +44,7 @@ pub fn detect(head: &[u8], whole: bool, encoding: Option<&str>) -> Result<FileFo
     let whole = whole && raw.len() < FIRST;
     let text = first_bytes(to_utf8(Box::new(Cursor::new(raw.clone())), encoding)?);
     if let Some(what) = foreign(&raw).or_else(|| foreign(&text)) {
-        return Err(Error::new(ErrorCode::InputFormat, format!("is {what}")));
+        return Err(ErrorCode::InputFormat.error(format!("is {what}")));
     }
     if text_start(&text).starts_with(b"{") {
         return Ok(FileFormat::Jsonl);

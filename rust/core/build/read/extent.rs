@@ -1,7 +1,9 @@
 //! The size of the rows of an Arrow array.
 
+use std::ops::Range;
+
 use arrow_array::cast::AsArray;
-use arrow_array::{Array, ArrayRef};
+use arrow_array::{Array, ArrayRef, OffsetSizeTrait};
 use arrow_schema::DataType;
 
 /// Bytes that the rows of an array refer to. Its buffers may be larger, since a producer may send
@@ -9,48 +11,20 @@ use arrow_schema::DataType;
 pub(crate) fn array_bytes(array: &ArrayRef) -> usize {
     use DataType::*;
     let rows = array.len();
-    let ends = |first: usize, last: usize| last.saturating_sub(first);
-    let part = |values: &ArrayRef, first: usize, last: usize| {
-        let first = first.min(values.len());
-        array_bytes(&values.slice(first, ends(first, last.min(values.len()))))
-    };
-    let small = |offsets: &[i32]| match offsets {
-        [first, .., last] => (*first as usize, *last as usize),
-        _ => (0, 0),
-    };
-    let large = |offsets: &[i64]| match offsets {
-        [first, .., last] => (*first as usize, *last as usize),
-        _ => (0, 0),
-    };
     match array.data_type() {
-        Utf8 => {
-            let (first, last) = small(array.as_string::<i32>().value_offsets());
-            ends(first, last) + 4 * rows
-        }
-        LargeUtf8 => {
-            let (first, last) = large(array.as_string::<i64>().value_offsets());
-            ends(first, last) + 8 * rows
-        }
+        Utf8 => text::<i32>(array),
+        LargeUtf8 => text::<i64>(array),
         // the low half of a view is the length
         Utf8View => {
             let views = array.as_string_view().views();
             16 * rows + views.iter().map(|&view| view as u32 as usize).sum::<usize>()
         }
-        List(_) => {
-            let list = array.as_list::<i32>();
-            let (first, last) = small(list.value_offsets());
-            4 * rows + part(list.values(), first, last)
-        }
-        LargeList(_) => {
-            let list = array.as_list::<i64>();
-            let (first, last) = large(list.value_offsets());
-            8 * rows + part(list.values(), first, last)
-        }
+        List(_) => list::<i32>(array),
+        LargeList(_) => list::<i64>(array),
         Map(..) => {
             let map = array.as_map();
-            let (first, last) = small(map.value_offsets());
-            let columns = [map.keys(), map.values()];
-            4 * rows + columns.map(|values| part(values, first, last)).iter().sum::<usize>()
+            let covered = covered(map.value_offsets());
+            4 * rows + part(map.keys(), &covered) + part(map.values(), &covered)
         }
         Struct(_) => array.as_struct().columns().iter().map(array_bytes).sum(),
         // numbers; for rare types the size of the buffers, which is an upper bound
@@ -59,6 +33,28 @@ pub(crate) fn array_bytes(array: &ArrayRef) -> usize {
             None => array.get_array_memory_size(),
         },
     }
+}
+
+fn text<O: OffsetSizeTrait>(array: &ArrayRef) -> usize {
+    covered(array.as_string::<O>().value_offsets()).len() + size_of::<O>() * array.len()
+}
+
+fn list<O: OffsetSizeTrait>(array: &ArrayRef) -> usize {
+    let list = array.as_list::<O>();
+    size_of::<O>() * array.len() + part(list.values(), &covered(list.value_offsets()))
+}
+
+/// What the rows with these offsets refer to.
+fn covered<O: OffsetSizeTrait>(offsets: &[O]) -> Range<usize> {
+    match offsets {
+        [first, .., last] => first.as_usize()..last.as_usize(),
+        _ => 0..0,
+    }
+}
+
+fn part(values: &ArrayRef, covered: &Range<usize>) -> usize {
+    let (start, end) = (covered.start.min(values.len()), covered.end.min(values.len()));
+    array_bytes(&values.slice(start, end.saturating_sub(start)))
 }
 
 #[cfg(test)]

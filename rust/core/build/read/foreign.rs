@@ -1,6 +1,6 @@
 //! Formats that are not read, by their first bytes, and what the user can do.
 
-use crate::error::{Error, ErrorCode, Result};
+use crate::error::{ErrorCode, Result};
 
 /// The first bytes of binary formats that are not read, with the name of the format and what to do.
 const BINARY: &[(&[u8], &str)] = &[
@@ -115,5 +115,5 @@ pub fn check_text(head: &[u8]) -> Result<()> {
         Some(_) => Some("Arrow IPC: omit --format, or use --format arrow"),
         None => foreign(head),
     };
-    what.map_or(Ok(()), |what| Err(Error::new(ErrorCode::InputFormat, format!("is {what}"))))
+    what.map_or(Ok(()), |what| Err(ErrorCode::InputFormat.error(format!("is {what}"))))
 }

@@ -41,7 +41,7 @@ pub fn header(
         Some(Ok(row)) => row,
     };
     if row.cells as usize > spans.len() {
-        return Err(Error::new(ErrorCode::CsvHeader, "the header has more than 10,000 columns"));
+        return Err(ErrorCode::CsvHeader.error("the header has more than 10,000 columns"));
     }
     let mut names = Vec::with_capacity(row.cells as usize);
     let mut plain = Vec::new();
@@ -53,20 +53,15 @@ pub fn header(
                 None => "not UTF-8; name the encoding (--encoding latin-1, utf-16)".to_owned(),
                 Some(named) => format!("not {named}; the file has another encoding"),
             };
-            Error::new(ErrorCode::CsvEncoding, format!("the header is {what}"))
+            ErrorCode::CsvEncoding.error(format!("the header is {what}"))
         })?;
         if name.contains('\0') {
-            return Err(Error::new(
-                ErrorCode::CsvEncoding,
-                match encoding {
-                    None => {
-                        "the header has NUL bytes; is it UTF-16 (--encoding utf-16) or no CSV at all?"
-                    }
-                    Some(_) => {
-                        "the header has NUL bytes; is it of another encoding, or no CSV at all?"
-                    }
-                },
-            ));
+            return Err(ErrorCode::CsvEncoding.error(match encoding {
+                None => {
+                    "the header has NUL bytes; is it UTF-16 (--encoding utf-16) or no CSV at all?"
+                }
+                Some(_) => "the header has NUL bytes; is it of another encoding, or no CSV at all?",
+            }));
         }
         names.push(name.trim().to_owned());
     }
@@ -100,7 +95,7 @@ pub fn sniff(text: &[u8]) -> u8 {
     for &c in text {
         match c {
             b'"' => quoted = !quoted,
-            // empty lines before the header are no rows
+            // empty lines before the header are not rows
             b'\n' | b'\r' if !quoted && begun => break,
             b'\n' | b'\r' if !quoted => continue,
             _ if !quoted => {

@@ -1,4 +1,4 @@
-//! Arrays of the C data interface to rows; see [`super::stream`] for what is checked.
+//! Arrays of the C data interface to rows; [`super::stream`] lists the checks.
 
 #![allow(unsafe_code)] // the import of the C data interface, and its preconditions
 
@@ -80,14 +80,14 @@ fn settled(data: ArrayData) -> ArrayData {
             .nulls(Some(nulls.clone()))
             .add_buffer(Buffer::from_vec(views.collect::<Vec<_>>()))
             .add_buffers(buffers.to_vec());
-        // SAFETY: the caller validates what comes out before anything reads it.
+        // SAFETY: the caller validates the result before anything reads it.
         return unsafe { data.build_unchecked() };
     }
     if data.child_data().is_empty() {
         return data;
     }
     let children = data.child_data().iter().cloned().map(settled).collect();
-    // SAFETY: the caller validates what comes out before anything reads it.
+    // SAFETY: the caller validates the result before anything reads it.
     unsafe { data.into_builder().child_data(children).build_unchecked() }
 }
 
@@ -126,7 +126,7 @@ fn check(array: &FFI_ArrowArray, data_type: &DataType) -> Result<(), String> {
     match (data_type, array.dictionary()) {
         (DataType::Dictionary(_, values), Some(dictionary)) => check(dictionary, values)?,
         (DataType::Dictionary(..), None) => return Err("a dictionary is missing".into()),
-        (_, Some(_)) => return Err("a dictionary where there is none".into()),
+        (_, Some(_)) => return Err("an unexpected dictionary".into()),
         (_, None) => {}
     }
     let children = children(data_type);

@@ -39,13 +39,13 @@ pub struct Ipc {
     path: String,
     open_file: Option<OpenFile>,
     rows: usize,
-    opened: Option<Opened>,
+    opened: Option<OpenIpc>,
     /// bytes of the last batch
     batch_memory: usize,
     consumed: Arc<AtomicU64>,
 }
 
-struct Opened {
+struct OpenIpc {
     messages: Messages,
     schema: SchemaRef,
     dictionaries: HashMap<i64, ArrayRef>,
@@ -85,7 +85,7 @@ impl Source for Ipc {
 
     fn open(&mut self) -> Result<Columns> {
         let open_file = self.open_file.take();
-        let opened = guarded(|| Opened::new(&self.path, open_file, &self.consumed), "its schema")
+        let opened = guarded(|| OpenIpc::new(&self.path, open_file, &self.consumed), "its schema")
             .map_err(|e| e.in_input(&self.path))?;
         let columns = columns(&opened.schema);
         self.opened = Some(opened);
@@ -125,13 +125,13 @@ impl Source for Ipc {
     }
 }
 
-impl Opened {
-    fn new(path: &str, open_file: Option<OpenFile>, consumed: &Arc<AtomicU64>) -> Result<Opened> {
+impl OpenIpc {
+    fn new(path: &str, open_file: Option<OpenFile>, consumed: &Arc<AtomicU64>) -> Result<OpenIpc> {
         let (messages, schema) = match directory(path, open_file.as_ref(), consumed)? {
             Some(found) => found,
             None => stream(path, open_file, consumed)?,
         };
-        Ok(Opened {
+        Ok(OpenIpc {
             messages,
             schema,
             dictionaries: HashMap::new(),
@@ -184,7 +184,7 @@ fn directory(
     let unreadable = |e: io::Error| {
         let missing = e.kind() == io::ErrorKind::NotFound;
         let code = if missing { ErrorCode::InputMissing } else { ErrorCode::InputUnreadable };
-        Error::new(code, plain(&e)).caused_by(e)
+        code.error(plain(&e)).caused_by(e)
     };
     let file = match open_file {
         // bytes were read from it already: it is a stream
@@ -247,10 +247,7 @@ fn stream(
     let (bytes, _) = decode::bytes(path, open_file.map(Into::into), consumed.clone())?;
     let mut messages = Messages::Streamed(bytes);
     let Some(Message { metadata, .. }) = messages.next(|_| None)? else {
-        return Err(Error::new(
-            ErrorCode::InputEmpty,
-            "is empty; an Arrow stream has at least a schema",
-        ));
+        return Err(ErrorCode::InputEmpty.error("is empty; an Arrow stream has at least a schema"));
     };
     let message = arrow_ipc::root_as_message(&metadata).map_err(|e| damaged(&e))?;
     let schema = message.header_as_schema();

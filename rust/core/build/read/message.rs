@@ -154,10 +154,10 @@ fn streamed(from: &mut Box<dyn Read + Send>) -> Result<Option<Message>> {
     } else if prefix == MAGIC[..4] {
         let message = "is an Arrow file, whose directory is at its end: it is read from regular, \
                        uncompressed files only; write the stream format for a pipe";
-        return Err(Error::new(ErrorCode::InputFormat, message));
+        return Err(ErrorCode::InputFormat.error(message));
     } else if prefix == *b"FEA1" {
         let message = "is Feather version 1; convert it to Feather version 2 or Parquet";
-        return Err(Error::new(ErrorCode::InputFormat, message));
+        return Err(ErrorCode::InputFormat.error(message));
     }
     let length = i32::from_le_bytes(prefix);
     if length == 0 {
@@ -191,8 +191,7 @@ fn nothing_more(from: &mut Box<dyn Read + Send>) -> Result<()> {
             Ok(0) => return Ok(()),
             Ok(n) if rest[..n].iter().all(|&byte| byte == 0) => {}
             Ok(_) => {
-                let more =
-                    "bytes follow the end of its stream; pass each stream as a separate file";
+                let more = "there are bytes after the end of its stream; pass each stream as a separate file";
                 return Err(damaged(&more));
             }
             Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
@@ -211,5 +210,5 @@ pub(crate) fn damaged(error: &dyn std::fmt::Display) -> Error {
     let text = ["Ipc error: ", "Parser error: ", "Invalid argument error: ", "Schema error: "]
         .iter()
         .fold(text, |text, prefix| text.strip_prefix(prefix).unwrap_or(text));
-    Error::new(ErrorCode::InputDamaged, text)
+    ErrorCode::InputDamaged.error(text)
 }

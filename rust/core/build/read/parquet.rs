@@ -44,7 +44,7 @@ pub struct Parquet {
     path: String,
     open_file: Option<Arc<dyn Access>>,
     options: ParquetOptions,
-    file: Option<Opened>,
+    file: Option<OpenParquet>,
 }
 
 /// Options of a Parquet file.
@@ -58,7 +58,7 @@ pub struct ParquetOptions {
     pub filters: Vec<Filter>,
 }
 
-struct Opened {
+struct OpenParquet {
     decoder: Decoder,
     /// the index of each slot's column among the columns that are read
     places: Vec<usize>,
@@ -131,7 +131,7 @@ impl Source for Parquet {
             None => File::open(&self.path).map(|file| Arc::new(file) as Arc<dyn Access>),
         };
         let (opened, columns) =
-            guarded(|| Opened::new(file, rows)).map_err(|e| e.in_input(&self.path))?;
+            guarded(|| OpenParquet::new(file, rows)).map_err(|e| e.in_input(&self.path))?;
         self.file = Some(opened);
         Ok(columns)
     }
@@ -159,7 +159,7 @@ impl Source for Parquet {
     }
 
     fn consumed(&self) -> u64 {
-        self.file.as_ref().map_or(0, Opened::consumed)
+        self.file.as_ref().map_or(0, OpenParquet::consumed)
     }
 
     fn batch_memory(&self) -> usize {
@@ -167,10 +167,9 @@ impl Source for Parquet {
     }
 }
 
-impl Opened {
-    fn new(file: std::io::Result<Arc<dyn Access>>, rows: usize) -> Result<(Opened, Columns)> {
-        let system =
-            |e: std::io::Error| Error::new(ErrorCode::InputUnreadable, plain(&e)).caused_by(e);
+impl OpenParquet {
+    fn new(file: std::io::Result<Arc<dyn Access>>, rows: usize) -> Result<(OpenParquet, Columns)> {
+        let system = |e: std::io::Error| ErrorCode::InputUnreadable.error(plain(&e)).caused_by(e);
         let file = file.and_then(Positioned::new).map_err(system)?;
         let metadata = ArrowReaderMetadata::load(&file, ArrowReaderOptions::new());
         // the Arrow schema that a writer embeds is used if it fits the Parquet schema
@@ -180,7 +179,7 @@ impl Opened {
         });
         let metadata = metadata.map_err(|e| damaged(&e))?;
         let columns = columns(metadata.schema());
-        let opened = Opened {
+        let opened = OpenParquet {
             decoder: Decoder {
                 file,
                 metadata,
@@ -254,13 +253,13 @@ impl Opened {
     fn check_complete(&self) -> Result<()> {
         let metadata = self.decoder.metadata.metadata();
         let groups: i128 = metadata.row_groups().iter().map(|g| i128::from(g.num_rows())).sum();
-        let promised = i128::from(metadata.file_metadata().num_rows());
-        if groups == promised && promised == i128::from(self.done) {
+        let declared = i128::from(metadata.file_metadata().num_rows());
+        if groups == declared && declared == i128::from(self.done) {
             return Ok(());
         }
         let found = self.done;
         Err(damaged(&format!(
-            "{found} rows where its directory says {promised}, {groups} in groups"
+            "{found} rows where its directory says {declared}, {groups} in groups"
         )))
     }
 
@@ -293,7 +292,7 @@ impl Opened {
     }
 }
 
-impl Drop for Opened {
+impl Drop for OpenParquet {
     fn drop(&mut self) {
         self.decoder.ahead.end(); // threads may be waiting for room
     }
@@ -390,5 +389,5 @@ fn damaged(error: &dyn std::fmt::Display) -> Error {
     let text = ["External: ", "Parquet argument error: ", "Parquet error: ", "Arrow: "]
         .iter()
         .fold(text, |text, prefix| text.strip_prefix(prefix).unwrap_or(text));
-    Error::new(ErrorCode::InputDamaged, format!("cannot be read as Parquet: {text}"))
+    ErrorCode::InputDamaged.error(format!("cannot be read as Parquet: {text}"))
 }

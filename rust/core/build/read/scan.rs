@@ -1,6 +1,6 @@
 //! The exact scanner of CSV: RFC 4180 quoting, and csv-core's rules where RFC 4180 is silent.
 //!
-//! A row ends at LF, CR or CRLF outside quotes. Empty lines are no rows. A quote inside an unquoted
+//! A row ends at LF, CR or CRLF outside quotes. Empty lines are not rows. A quote inside an unquoted
 //! cell is literal. The scanner is stricter than csv-core on purpose: only a delimiter or the end of
 //! the line may follow a closing quote, and no quote may be open at the end of the text, since later
 //! rows could not be trusted.
@@ -92,7 +92,7 @@ impl CsvFault {
             ),
         ),
     };
-        Error::new(code, message)
+        code.error(message)
     }
 }
 
@@ -194,7 +194,7 @@ impl<'a> Scanner<'a> {
                 _ => return None,
             }
         };
-        // an empty line is no row; a row that is too long may have a cell that is too long
+        // an empty line is not a row; a row that is too long may have a cell that is too long
         if end == start || end - start > self.format.max_cell {
             return None;
         }

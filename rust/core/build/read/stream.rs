@@ -232,5 +232,5 @@ fn guarded<T>(read: impl FnOnce() -> Result<T>, what: &str) -> Result<T> {
 }
 
 fn damaged(error: &dyn std::fmt::Display) -> Error {
-    Error::new(ErrorCode::InputDamaged, error.to_string())
+    ErrorCode::InputDamaged.error(error.to_string())
 }

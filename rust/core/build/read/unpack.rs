@@ -10,10 +10,10 @@ pub type ByteStream = Box<dyn Read + Send>;
 
 /// Returns the content of `from`, decompressed, and whether it was compressed.
 pub fn unpack(mut from: ByteStream) -> io::Result<(ByteStream, bool)> {
-    let (head, n) = peek::<6>(&mut from)?;
-    let packed = Cursor::new(head).take(n as u64).chain(from);
+    let head = peek(&mut from, 6)?;
+    let packed = Cursor::new(head.clone()).chain(from);
     let buffered = |packed| BufReader::with_capacity(256 << 10, packed);
-    let text: ByteStream = match &head[..n] {
+    let text: ByteStream = match &head[..] {
         [0x1f, 0x8b, ..] => Box::new(flate2::bufread::MultiGzDecoder::new(buffered(packed))),
         [0x28, 0xb5, 0x2f, 0xfd, ..] => Box::new(zstd::stream::read::Decoder::new(packed)?),
         [b'B', b'Z', b'h', b'1'..=b'9', 0x31, 0x41]
@@ -31,17 +31,9 @@ pub fn unpack(mut from: ByteStream) -> io::Result<(ByteStream, bool)> {
     Ok((text, true))
 }
 
-/// Reads up to `N` bytes.
-pub fn peek<const N: usize>(from: &mut impl Read) -> io::Result<([u8; N], usize)> {
-    let mut head = [0; N];
-    let mut n = 0;
-    while n < N {
-        match from.read(&mut head[n..]) {
-            Ok(0) => break,
-            Ok(more) => n += more,
-            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-            Err(e) => return Err(e),
-        }
-    }
-    Ok((head, n))
+/// Reads up to `limit` bytes.
+pub fn peek(from: &mut impl Read, limit: usize) -> io::Result<Vec<u8>> {
+    let mut head = Vec::with_capacity(limit);
+    from.take(limit as u64).read_to_end(&mut head)?;
+    Ok(head)
 }

@@ -37,12 +37,6 @@ pub(crate) enum BlocksOutcome {
     TooOld(&'static str),
 }
 
-/// The blocks of a row so far.
-struct BlocksOfRow {
-    seen: bool,
-    written: BlocksOutcome,
-}
-
 /// The context of a value.
 pub(crate) struct ValueContext<'a> {
     pub rules: &'a Rules,
@@ -124,7 +118,9 @@ impl BlockWriter {
         chunk: &mut Chunk,
     ) -> Result<BlocksOutcome, Rejected> {
         let mut cells = std::mem::take(&mut self.cells);
-        let mut blocks_of_row = BlocksOfRow { seen: false, written: BlocksOutcome::Nothing };
+        let (record, extension) = (self.record, self.extension);
+        let written = BlocksOutcome::Nothing;
+        let mut row_blocks = BlocksOfRow { blocks: self, context, chunk, seen: false, written };
         let result = match mapped {
             Mapped::Fields(sources) => {
                 let mut values = [NULL; MAX_FIELDS];
@@ -141,57 +137,57 @@ impl BlockWriter {
                     }
                 }
                 let columns = ValueColumns::Each(sources);
-                let values = Values { record: self.record, values: &values, columns };
-                if has_value || !has_column {
-                    self.block(context, &values, &mut blocks_of_row, chunk)
-                } else {
-                    Ok(())
-                }
+                let values = Values { record, values: &values, columns };
+                if has_value || !has_column { row_blocks.block(&values) } else { Ok(()) }
             }
             Mapped::Whole(slot) => {
                 let value = match cells.first_mut() {
                     Some(cell) => row.value(*slot, cell),
                     None => NULL,
                 };
-                let code = match self.extension.mapping {
+                let code = match extension.mapping {
                     ExtensionMapping::Fields(code) => code,
-                    ExtensionMapping::Own => self.extension.name,
+                    ExtensionMapping::Own => extension.name,
                 };
-                let structs = Structs { record: self.record, slot: Some(*slot), code };
-                self.structs(context, &structs, value, chunk, &mut |blocks, values, chunk| {
-                    blocks.block(context, values, &mut blocks_of_row, chunk)
-                })
+                let structs = Structs { record, slot: Some(*slot), code };
+                row_blocks.structs(&structs, value, BlocksOfRow::block)
             }
         };
+        let written = row_blocks.written;
         self.cells = cells;
-        result.map(|()| blocks_of_row.written)
+        result.map(|()| written)
     }
+}
 
+/// The blocks of one row so far, and what is needed to write more.
+struct BlocksOfRow<'w> {
+    blocks: &'w mut BlockWriter,
+    context: &'w ValueContext<'w>,
+    chunk: &'w mut Chunk,
+    seen: bool,
+    written: BlocksOutcome,
+}
+
+impl BlocksOfRow<'_> {
     /// Appends a block of the row.
-    fn block(
-        &mut self,
-        context: &ValueContext<'_>,
-        values: &Values<'_>,
-        of_row: &mut BlocksOfRow,
-        chunk: &mut Chunk,
-    ) -> Result<(), Rejected> {
-        let start = chunk.bytes.len();
-        if std::mem::replace(&mut of_row.seen, true)
-            && let Some(Limit { count: 1, note, .. }) = self.extension.per_url
+    fn block(&mut self, values: &Values<'_>) -> Result<(), Rejected> {
+        let start = self.chunk.bytes.len();
+        if std::mem::replace(&mut self.seen, true)
+            && let Some(Limit { count: 1, note, .. }) = self.blocks.extension.per_url
         {
             let message = "a page has only one; this is another";
             let slot = values.columns.slot(0);
             let what = Invalid { code: note, message, slot, value: b"" };
-            return handle(context.rules, context.plan, &what, chunk);
+            return self.handle(&what);
         }
         let mut progress = Completeness::default();
-        if !self.record(context, values, &mut progress, chunk)? {
+        if !self.record(values, &mut progress)? {
             return Ok(());
         }
-        of_row.written = match (progress.old, context.rules.old_policy[self.place]) {
+        self.written = match (progress.old, self.context.rules.old_policy[self.blocks.place]) {
             (Some(max_age), OldPolicy::Omit) => {
-                chunk.bytes.truncate(start);
-                chunk.note(max_age.omitted);
+                self.chunk.bytes.truncate(start);
+                self.chunk.note(max_age.omitted);
                 return Ok(());
             }
             (Some(max_age), OldPolicy::Drop) => BlocksOutcome::TooOld(max_age.dropped),
@@ -203,11 +199,9 @@ impl BlockWriter {
     /// Calls `each` with the values of a struct, or of each struct in a list.
     fn structs(
         &mut self,
-        context: &ValueContext<'_>,
         Structs { record, slot, code }: &Structs,
         value: Value<'_>,
-        chunk: &mut Chunk,
-        each: &mut dyn FnMut(&mut BlockWriter, &Values<'_>, &mut Chunk) -> Result<(), Rejected>,
+        each: fn(&mut Self, &Values<'_>) -> Result<(), Rejected>,
     ) -> Result<(), Rejected> {
         if is_empty(value) {
             return Ok(());
@@ -229,14 +223,14 @@ impl BlockWriter {
             });
             if is_struct {
                 let columns = ValueColumns::One(*slot);
-                result = each(self, &Values { record, values: &values, columns }, chunk);
+                result = each(self, &Values { record, values: &values, columns });
             }
             is_struct
         };
         let mut wrong = None;
         let is_struct = one(value);
         let is_list = value.items(|item| {
-            // a struct without values is what a list with gaps has
+            // lists with gaps contain structs without values
             if !is_empty(item) && !one(item) {
                 wrong.get_or_insert_with(|| shown(item));
             }
@@ -247,37 +241,30 @@ impl BlockWriter {
         }
         let Some(value) = wrong else { return Ok(()) };
         let message = "is neither a struct nor a list of structs with these fields";
-        handle(
-            context.rules,
-            context.plan,
-            &Invalid { code, message, slot: *slot, value: &value },
-            chunk,
-        )
+        self.handle(&Invalid { code, message, slot: *slot, value: &value })
     }
 
     /// Appends a record. Returns false, and appends nothing, if a required value is missing or
     /// invalid.
     fn record(
         &mut self,
-        context: &ValueContext<'_>,
         values: &Values<'_>,
         progress: &mut Completeness,
-        chunk: &mut Chunk,
     ) -> Result<bool, Rejected> {
         let record = values.record;
-        let start = chunk.bytes.len();
-        chunk.bytes.extend_from_slice(record.open.as_bytes());
-        self.own_parts(context, values, progress, chunk)?;
+        let start = self.chunk.bytes.len();
+        self.chunk.bytes.extend_from_slice(record.open.as_bytes());
+        self.own_parts(values, progress)?;
         if !progress.incomplete {
-            self.nodes(context, values, &record.nodes, progress, chunk)?;
+            self.nodes(values, &record.nodes, progress)?;
         }
         if !progress.incomplete {
-            chunk.bytes.extend_from_slice(record.close.as_bytes());
+            self.chunk.bytes.extend_from_slice(record.close.as_bytes());
             return Ok(true);
         }
-        chunk.bytes.truncate(start);
+        self.chunk.bytes.truncate(start);
         if let Some(missing) = progress.missing {
-            self.invalid(context, values, missing, "is missing, but required", chunk)?;
+            self.invalid(values, missing, "is missing, but required")?;
         }
         Ok(false)
     }
@@ -285,10 +272,8 @@ impl BlockWriter {
     /// The attributes and the text of the element of a record.
     fn own_parts(
         &mut self,
-        context: &ValueContext<'_>,
         values: &Values<'_>,
         progress: &mut Completeness,
-        chunk: &mut Chunk,
     ) -> Result<(), Rejected> {
         let record = values.record;
         for attribute in &record.attributes {
@@ -298,20 +283,20 @@ impl BlockWriter {
                     progress.incomplete = true;
                     progress.missing.get_or_insert(attribute.field);
                 }
-            } else if let Err(wrong) = self.attribute(context, attribute, value, chunk) {
-                self.invalid(context, values, attribute.field, &wrong, chunk)?;
+            } else if let Err(wrong) = self.attribute(attribute, value) {
+                self.invalid(values, attribute.field, &wrong)?;
                 progress.incomplete |= attribute.attribute.required;
             }
         }
-        chunk.bytes.push(b'>');
+        self.chunk.bytes.push(b'>');
         let Some(field) = record.text else { return Ok(()) };
         let Some(kind) = record.fields[field].shape.kind() else { return Ok(()) };
         let value = values.values[field];
         if is_empty(value) {
             progress.incomplete = true;
             progress.missing.get_or_insert(field);
-        } else if let Err(wrong) = self.text(context, kind, value, chunk) {
-            self.invalid(context, values, field, &wrong, chunk)?;
+        } else if let Err(wrong) = self.text(kind, value) {
+            self.invalid(values, field, &wrong)?;
             progress.incomplete = true;
         }
         Ok(())
@@ -321,33 +306,29 @@ impl BlockWriter {
     /// the extension reports all.
     fn nodes(
         &mut self,
-        context: &ValueContext<'_>,
         values: &Values<'_>,
         nodes: &'static [Node],
         progress: &mut Completeness,
-        chunk: &mut Chunk,
     ) -> Result<(), Rejected> {
         for node in nodes {
             let (field, written) = match &node.content {
                 NodeContent::Group(nodes) => {
-                    let start = chunk.bytes.len();
-                    chunk.bytes.extend_from_slice(node.open.as_bytes());
-                    chunk.bytes.push(b'>');
-                    let inside = chunk.bytes.len();
-                    self.nodes(context, values, nodes, progress, chunk)?;
-                    if chunk.bytes.len() == inside {
-                        chunk.bytes.truncate(start);
+                    let start = self.chunk.bytes.len();
+                    self.chunk.bytes.extend_from_slice(node.open.as_bytes());
+                    self.chunk.bytes.push(b'>');
+                    let inside = self.chunk.bytes.len();
+                    self.nodes(values, nodes, progress)?;
+                    if self.chunk.bytes.len() == inside {
+                        self.chunk.bytes.truncate(start);
                     } else {
-                        chunk.bytes.extend_from_slice(node.close.as_bytes());
+                        self.chunk.bytes.extend_from_slice(node.close.as_bytes());
                     }
-                    if progress.incomplete && !self.extension.report_all {
+                    if progress.incomplete && !self.blocks.extension.report_all {
                         return Ok(());
                     }
                     continue;
                 }
-                NodeContent::Records(field) => {
-                    (*field, self.records(context, values, *field, chunk)?)
-                }
+                NodeContent::Records(field) => (*field, self.records(values, *field)?),
                 NodeContent::Text { field, .. } => {
                     let one_of = &values.record.one_of;
                     if one_of.first() == Some(field)
@@ -357,9 +338,9 @@ impl BlockWriter {
                         let names: Vec<_> = names.collect();
                         let wrong = format!("is missing; one of {} is required", names.join(", "));
                         progress.incomplete = true;
-                        return self.invalid(context, values, *field, &wrong, chunk);
+                        return self.invalid(values, *field, &wrong);
                     }
-                    (*field, self.element(context, values, node, progress, chunk)?)
+                    (*field, self.element(values, node, progress)?)
                 }
             };
             let one_of = &values.record.one_of;
@@ -370,7 +351,7 @@ impl BlockWriter {
                 if !lacks_one && is_empty(values.values[field]) {
                     progress.missing.get_or_insert(field);
                 }
-                if !self.extension.report_all {
+                if !self.blocks.extension.report_all {
                     return Ok(());
                 }
             }
@@ -379,32 +360,24 @@ impl BlockWriter {
     }
 
     /// Appends the records of a field; false if there is none.
-    fn records(
-        &mut self,
-        context: &ValueContext<'_>,
-        values: &Values<'_>,
-        field: usize,
-        chunk: &mut Chunk,
-    ) -> Result<bool, Rejected> {
-        let start = chunk.bytes.len();
+    fn records(&mut self, values: &Values<'_>, field: usize) -> Result<bool, Rejected> {
+        let start = self.chunk.bytes.len();
         let (value, field) = (values.values[field], &values.record.fields[field]);
         let Some(record) = field.shape.record() else { return Ok(false) };
         let slot = values.columns.slot(0);
         let structs = Structs { record, slot, code: &field.code };
-        self.structs(context, &structs, value, chunk, &mut |blocks, values, chunk| {
-            blocks.record(context, values, &mut Completeness::default(), chunk).map(drop)
+        self.structs(&structs, value, |row, values| {
+            row.record(values, &mut Completeness::default()).map(drop)
         })?;
-        Ok(chunk.bytes.len() > start)
+        Ok(self.chunk.bytes.len() > start)
     }
 
     /// Appends an element with text for each value; false if there is none.
     fn element(
         &mut self,
-        context: &ValueContext<'_>,
         values: &Values<'_>,
         node: &'static Node,
         progress: &mut Completeness,
-        chunk: &mut Chunk,
     ) -> Result<bool, Rejected> {
         let NodeContent::Text { field, kind, .. } = &node.content else { return Ok(false) };
         let value = values.values[*field];
@@ -412,30 +385,24 @@ impl BlockWriter {
             return Ok(false);
         }
         if node.element.occurs.1 != 1 {
-            return self.list(context, values, node, chunk);
+            return self.list(values, node);
         }
-        let written = self.one(context, values, node, value, chunk)?;
+        let written = self.one(values, node, value)?;
         if let Some(max_age) = node.element.max_age
             && written
             && *kind == ValueKind::Date
-            && let Some(date) = value.cell().and_then(|cell| context.rules.lastmod(&cell))
+            && let Some(date) = value.cell().and_then(|cell| self.context.rules.lastmod(&cell))
         {
             // a date without a time may be that of the last second of its day
             let rest = if matches!(date, Lastmod::Date(_)) { REST_OF_DAY } else { 0 };
-            let old = date.instant() + rest < context.rules.now - max_age.build_seconds;
+            let old = date.instant() + rest < self.context.rules.now - max_age.build_seconds;
             progress.old = old.then_some(max_age);
         }
         Ok(written)
     }
 
     /// Appends an element for each value of a list, up to the limit.
-    fn list(
-        &mut self,
-        context: &ValueContext<'_>,
-        values: &Values<'_>,
-        node: &'static Node,
-        chunk: &mut Chunk,
-    ) -> Result<bool, Rejected> {
+    fn list(&mut self, values: &Values<'_>, node: &'static Node) -> Result<bool, Rejected> {
         let NodeContent::Text { field, .. } = &node.content else { return Ok(false) };
         let value = values.values[*field];
         let json = json_of(value);
@@ -449,10 +416,10 @@ impl BlockWriter {
             if let Some(limit) = node.element.limit
                 && written == limit.count
             {
-                chunk.note(limit.note);
+                self.chunk.note(limit.note);
                 return;
             }
-            let done = self.one(context, values, node, item, chunk);
+            let done = self.one(values, node, item);
             result = done.map(|done| written += u32::from(done));
         };
         if !value.items(&mut one) {
@@ -464,138 +431,124 @@ impl BlockWriter {
     /// Appends an element with a value. Returns false, and appends nothing, if the value is invalid.
     fn one(
         &mut self,
-        context: &ValueContext<'_>,
         values: &Values<'_>,
         node: &'static Node,
         value: Value<'_>,
-        chunk: &mut Chunk,
     ) -> Result<bool, Rejected> {
         let NodeContent::Text { field, kind, attributes } = &node.content else { return Ok(false) };
-        let start = chunk.bytes.len();
-        chunk.bytes.extend_from_slice(node.open.as_bytes());
+        let start = self.chunk.bytes.len();
+        self.chunk.bytes.extend_from_slice(node.open.as_bytes());
         let mut fault = None;
         for attribute in attributes {
             let value = values.values[attribute.field];
             let FieldAttribute { attribute: about, field } = attribute;
             if about.required {
-                if self.attribute(context, attribute, value, chunk).is_err() {
+                if self.attribute(attribute, value).is_err() {
                     fault = Some(Cow::from(format!("needs a valid {}", about.name)));
                 }
             } else if !is_empty(value)
-                && let Err(wrong) = self.attribute(context, attribute, value, chunk)
+                && let Err(wrong) = self.attribute(attribute, value)
             {
-                self.invalid(context, values, *field, &wrong, chunk)?;
+                self.invalid(values, *field, &wrong)?;
             }
         }
         if fault.is_none() {
-            chunk.bytes.push(b'>');
-            fault = self.text(context, *kind, value, chunk).err();
+            self.chunk.bytes.push(b'>');
+            fault = self.text(*kind, value).err();
         }
         let Some(wrong) = fault else {
-            chunk.bytes.extend_from_slice(node.close.as_bytes());
+            self.chunk.bytes.extend_from_slice(node.close.as_bytes());
             return Ok(true);
         };
-        chunk.bytes.truncate(start);
+        self.chunk.bytes.truncate(start);
         let code = &values.record.fields[*field].code;
         let (slot, value) = (values.columns.slot(*field), shown(value));
         let what = Invalid { code, message: &wrong, slot, value: &value };
-        handle(context.rules, context.plan, &what, chunk)?;
+        self.handle(&what)?;
         Ok(false)
     }
 
     /// Appends an attribute; nothing if its value is invalid.
     fn attribute(
         &mut self,
-        context: &ValueContext<'_>,
         FieldAttribute { attribute, .. }: &FieldAttribute,
         value: Value<'_>,
-        chunk: &mut Chunk,
     ) -> Result<(), FaultText> {
         match attribute.kind {
             ValueKind::Url(_) => {
                 let Some(Cell::Text(text)) = value.cell() else {
                     return Err("is not a URL".into());
                 };
-                let encoded = context.rules.any.encode(trim(text), &mut self.encoded);
+                let encoded = self.context.rules.any.encode(trim(text), &mut self.blocks.encoded);
                 encoded.map_err(|fault| fault.message())?;
                 if let ValueKind::Url(UrlRule::SiteOfThePage(_)) = attribute.kind
-                    && !url::same_domain(&self.encoded, context.loc)
+                    && !url::same_domain(&self.blocks.encoded, self.context.loc)
                 {
                     return Err("is not a URL on the domain of the page".into());
                 }
             }
-            kind => self.canonical(context, kind, value, chunk)?,
+            kind => self.canonical(kind, value)?,
         }
         for part in [b" ", attribute.name.as_bytes(), b"=\""] {
-            chunk.bytes.extend_from_slice(part);
+            self.chunk.bytes.extend_from_slice(part);
         }
-        escape_attribute(&self.encoded, &mut chunk.bytes);
-        chunk.bytes.push(b'"');
+        escape_attribute(&self.blocks.encoded, &mut self.chunk.bytes);
+        self.chunk.bytes.push(b'"');
         Ok(())
     }
 
     /// Appends the text of an element.
-    fn text(
-        &mut self,
-        context: &ValueContext<'_>,
-        kind: ValueKind,
-        value: Value<'_>,
-        chunk: &mut Chunk,
-    ) -> Result<(), FaultText> {
+    fn text(&mut self, kind: ValueKind, value: Value<'_>) -> Result<(), FaultText> {
         let ValueKind::Url(rule) = kind else {
-            self.canonical(context, kind, value, chunk)?;
-            escape_text(&self.encoded, &mut chunk.bytes);
+            self.canonical(kind, value)?;
+            escape_text(&self.blocks.encoded, &mut self.chunk.bytes);
             return Ok(());
         };
         let Some(Cell::Text(text)) = value.cell() else { return Err("is not a URL".into()) };
-        let start = chunk.bytes.len();
-        let info = (context.rules.any.write(text, &mut self.encoded, &mut chunk.bytes))
-            .map_err(|fault| fault.message())?;
-        info.of_other().notes().for_each(|code| chunk.note(code));
-        if matches!(rule, UrlRule::NotThePage(_)) && chunk.bytes[start..] == *context.loc {
+        let start = self.chunk.bytes.len();
+        let info =
+            (self.context.rules.any.write(text, &mut self.blocks.encoded, &mut self.chunk.bytes))
+                .map_err(|fault| fault.message())?;
+        info.of_other().notes().for_each(|code| self.chunk.note(code));
+        if matches!(rule, UrlRule::NotThePage(_)) && self.chunk.bytes[start..] == *self.context.loc
+        {
             return Err("is the page itself; write the address of what the page shows".into());
         }
         Ok(())
     }
 
-    /// Leaves the canonical form of a value in `self.encoded`.
-    fn canonical(
-        &mut self,
-        context: &ValueContext<'_>,
-        kind: ValueKind,
-        value: Value<'_>,
-        chunk: &mut Chunk,
-    ) -> Result<(), FaultText> {
-        self.encoded.clear();
+    /// Leaves the canonical form of a value in `self.blocks.encoded`.
+    fn canonical(&mut self, kind: ValueKind, value: Value<'_>) -> Result<(), FaultText> {
+        self.blocks.encoded.clear();
         match kind {
             ValueKind::Date => {
                 const WRONG: &str = "is not a date (2026-11-20, or with a time)";
                 let date =
-                    value.cell().and_then(|cell| context.rules.lastmod(&cell)).ok_or(WRONG)?;
-                date.write(&mut self.encoded);
+                    value.cell().and_then(|cell| self.context.rules.lastmod(&cell)).ok_or(WRONG)?;
+                date.write(&mut self.blocks.encoded);
                 return Ok(());
             }
             ValueKind::Text(_) => {
-                let dropped = plain(value, &mut self.text).ok_or("is not text")?;
-                if dropped && !context.rules.omit {
+                let dropped = plain(value, &mut self.blocks.text).ok_or("is not text")?;
+                if dropped && !self.context.rules.omit {
                     return Err("has characters that XML does not allow; remove them".into());
                 }
                 if dropped {
-                    chunk.note("text.illegal");
+                    self.chunk.note("text.illegal");
                 }
-                if self.text.is_empty() {
+                if self.blocks.text.is_empty() {
                     return Err("has only characters that XML does not allow".into());
                 }
             }
             _ if kind.joins_lists() => self.join(value).ok_or("is not text")?,
-            _ => drop(plain(value, &mut self.text).ok_or("is not text")?),
+            _ => drop(plain(value, &mut self.blocks.text).ok_or("is not text")?),
         }
-        Ok(kind.write(&self.text, &mut self.encoded)?)
+        Ok(kind.write(&self.blocks.text, &mut self.blocks.encoded)?)
     }
 
-    /// Leaves a text, or the texts of a list with spaces between them, in `self.text`.
+    /// Leaves a text, or the texts of a list with spaces between them, in `self.blocks.text`.
     fn join(&mut self, value: Value<'_>) -> Option<()> {
-        let text = &mut self.text;
+        let text = &mut self.blocks.text;
         text.clear();
         let mut all_text = true;
         let is_list = value.items(|item| {
@@ -613,17 +566,19 @@ impl BlockWriter {
 
     /// Reports an invalid value of a field.
     fn invalid(
-        &self,
-        context: &ValueContext<'_>,
+        &mut self,
         values: &Values<'_>,
         field: usize,
         message: &str,
-        chunk: &mut Chunk,
     ) -> Result<(), Rejected> {
         let code = &values.record.fields[field].code;
         let (slot, value) = (values.columns.slot(field), shown(values.values[field]));
         let what = Invalid { code, message, slot, value: &value };
-        handle(context.rules, context.plan, &what, chunk)
+        self.handle(&what)
+    }
+
+    fn handle(&mut self, invalid: &Invalid<'_>) -> Result<(), Rejected> {
+        handle(self.context.rules, self.context.plan, invalid, self.chunk)
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::build::render::alternate::{X_DEFAULT, write_link};
 use crate::config::MAX_BYTES;
-use crate::error::{Error, ErrorCode, Result};
+use crate::error::{ErrorCode, Result};
 use crate::flow::chunk::Chunk;
 use crate::flow::entry::{Entry, LOC_OFFSET};
 use crate::flow::key_set::KeySet;
@@ -70,14 +70,14 @@ impl HreflangGroups {
                 if !known.is_empty() {
                     let message =
                         "the rows of its group of languages are not adjacent; sort by that column";
-                    let error = Error::new(ErrorCode::AlternateApart, message);
+                    let error = ErrorCode::AlternateApart.error(message);
                     return Err(error.at_row(row + u64::from(entry.row)));
                 }
             }
             if self.open.len() == LIMIT.count as usize {
                 let message =
                     "a group of languages has more than 1,000 rows; is its column the right one?";
-                let error = Error::new(ErrorCode::AlternateGroup, message);
+                let error = ErrorCode::AlternateGroup.error(message);
                 return Err(error.at_row(row + u64::from(entry.row)));
             }
             self.open.push(waiting);
@@ -127,7 +127,7 @@ impl HreflangGroups {
             // the size is the square of that of the rows: it must not exhaust the memory
             if bytes + frame > self.max_bytes || together > MAX_BYTES {
                 let message = "the alternates of a group exceed the size limit of a sitemap file";
-                return Err(Error::new(ErrorCode::AlternateGroup, message));
+                return Err(ErrorCode::AlternateGroup.error(message));
             }
             done.write(row, if row.member.code().is_empty() { &[] } else { &list })?;
         }

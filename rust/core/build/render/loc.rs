@@ -74,16 +74,6 @@ const NOTES: [(u8, &str); 7] = [
 ];
 
 impl LocInfo {
-    /// It is longer than the limit of Yandex.
-    pub fn over_1024(self) -> bool {
-        self.0 & OVER_1024 != 0
-    }
-
-    /// It is not under the folder of the sitemaps.
-    pub fn outside_folder(self) -> bool {
-        self.0 & OUTSIDE_FOLDER != 0
-    }
-
     /// Whether there is a warning.
     #[inline]
     pub fn any(self) -> bool {
@@ -153,11 +143,6 @@ impl LocRules {
     /// only absolute paths (`--relative-urls`).
     pub fn joining(self, join: bool) -> LocRules {
         LocRules { join, ..self }
-    }
-
-    /// The site.
-    pub fn site(&self) -> &Site {
-        &self.site
     }
 
     /// Appends the URL, percent-encoded and then XML-escaped. On a fault

@@ -2,7 +2,7 @@
 
 use crate::build::render::plan::{Alternates, GroupColumns, Mapped, Resolver, ValueSource};
 use crate::config::Mapping;
-use crate::error::{Error, ErrorCode, Result};
+use crate::error::{ErrorCode, Result};
 use crate::sitemap::extension::record::Record;
 use crate::sitemap::hreflang::{self, CodePolicy};
 
@@ -23,9 +23,7 @@ impl Resolver<'_> {
             None => Ok(None),
             Some(code) => match hreflang::check(code.as_bytes(), CodePolicy::Write) {
                 Ok(()) => Ok(Some(code.clone().into_bytes())),
-                Err(what) => {
-                    Err(Error::new(ErrorCode::ConfigLanguage, format!("--{option}: {what}")))
-                }
+                Err(what) => Err(ErrorCode::ConfigLanguage.error(format!("--{option}: {what}"))),
             },
         };
         let mut found = Alternates {
@@ -42,10 +40,8 @@ impl Resolver<'_> {
                     let same = |(known, _): &(Vec<u8>, usize)| known.eq_ignore_ascii_case(&code);
                     if found.columns.iter().any(same) {
                         let text = String::from_utf8_lossy(&code);
-                        return Err(Error::new(
-                            ErrorCode::ConfigLanguage,
-                            format!("--alternate: {text} is given twice"),
-                        ));
+                        return Err(ErrorCode::ConfigLanguage
+                            .error(format!("--alternate: {text} is given twice")));
                     }
                     found.columns.push((code, slot));
                 }
@@ -53,8 +49,7 @@ impl Resolver<'_> {
         }
         if let Some(column) = &mapping.alternate_group {
             if !mapping.alternate.is_empty() || found.rows {
-                return Err(Error::new(
-                    ErrorCode::ConfigAlternate,
+                return Err(ErrorCode::ConfigAlternate.error(
                     "give --alternate-group, or --alternate with --alternate-rows, not both",
                 ));
             }
@@ -62,8 +57,7 @@ impl Resolver<'_> {
                 (Some(column), _) => ValueSource::Slot(self.slot("lang_column", column)?),
                 (None, Some(code)) => ValueSource::Constant(code.clone()),
                 (None, None) => {
-                    return Err(Error::new(
-                        ErrorCode::ConfigAlternate,
+                    return Err(ErrorCode::ConfigAlternate.error(
                         "--alternate-group needs the language of each row (--lang-column COL)",
                     ));
                 }
@@ -76,10 +70,7 @@ impl Resolver<'_> {
         }
         if mapping.alternate.is_empty() {
             if found.rows || mapping.x_default.is_some() || mapping.lang_column.is_some() {
-                return Err(Error::new(
-                    ErrorCode::ConfigAlternate,
-                    "no columns for the alternates are given (--alternate de=COL, --alternate-group COL)",
-                ));
+                return Err(ErrorCode::ConfigAlternate.error("no columns for the alternates are given (--alternate de=COL, --alternate-group COL)"));
             }
             return Ok(());
         }
@@ -90,12 +81,9 @@ impl Resolver<'_> {
                 .any(|code| code.eq_ignore_ascii_case(wanted))
         {
             let text = String::from_utf8_lossy(wanted);
-            return Err(Error::new(
-                ErrorCode::ConfigLanguage,
-                format!(
-                    "--x-default: no column contains the URLs of {text} (--alternate {text}=COL)"
-                ),
-            ));
+            return Err(ErrorCode::ConfigLanguage.error(format!(
+                "--x-default: no column contains the URLs of {text} (--alternate {text}=COL)"
+            )));
         }
         self.choose("alternate", &described(&mapping.alternate), false);
         self.plan.alternates = Some(found);
@@ -121,14 +109,14 @@ impl Resolver<'_> {
             let Some(name) = name else {
                 let help = "give one column of structs, or TAG=COL for each tag";
                 let message = format!("--{option}: {source:?}: {help}");
-                return Err(Error::new(ErrorCode::ConfigTag, message));
+                return Err(ErrorCode::ConfigTag.error(message));
             };
             let Some(place) = record.mapped().position(|field| field.name == name) else {
                 let known: Vec<&str> = record.mapped().map(|field| field.name).collect();
                 let known = known.join(", ");
                 let message =
                     format!("--{option}: there is no tag {name:?}; the tags are: {known}");
-                return Err(Error::new(ErrorCode::ConfigTag, message));
+                return Err(ErrorCode::ConfigTag.error(message));
             };
             sources[place] = Some(match source.strip_prefix('=') {
                 Some(constant) => ValueSource::Constant(constant.as_bytes().to_vec()),

@@ -2,7 +2,7 @@
 
 use crate::build::render::template::Template;
 use crate::config::{Config, Filter};
-use crate::error::{Error, ErrorCode, Result};
+use crate::error::{ErrorCode, Result};
 use crate::flow::cell::{ColumnKind, Columns};
 use crate::flow::outcome::Chosen;
 use crate::sitemap::extension;
@@ -61,8 +61,6 @@ pub struct Plan {
     pub columns: Vec<usize>,
     /// The name of the column of each slot.
     pub names: Vec<String>,
-    /// The number of columns of the input; rows of CSV with another number are ragged.
-    pub width: usize,
     /// The address.
     pub loc: LocSource,
     /// The last change.
@@ -147,7 +145,6 @@ impl Plan {
         let plan = Plan {
             columns: Vec::new(),
             names: Vec::new(),
-            width: columns.names.len(),
             loc: LocSource::Slot(0),
             lastmod: None,
             changefreq: None,
@@ -208,7 +205,7 @@ impl Resolver<'_> {
     fn loc(&mut self, named: Option<&str>, template: Option<&str>) -> Result<()> {
         if let Some(text) = template {
             if named.is_some() {
-                return Err(Error::new(ErrorCode::ConfigLoc, "give loc or loc_template, not both"));
+                return Err(ErrorCode::ConfigLoc.error("give loc or loc_template, not both"));
             }
             let template = Template::parse(text)?;
             let slots = template
@@ -222,29 +219,22 @@ impl Resolver<'_> {
         match self.field("loc", LOC, named)? {
             Some(ValueSource::Slot(slot)) => self.plan.loc = LocSource::Slot(slot),
             Some(ValueSource::Constant(_)) => {
-                return Err(Error::new(
-                    ErrorCode::ConfigLoc,
-                    "loc cannot be a constant; name a column",
-                ));
+                return Err(ErrorCode::ConfigLoc.error("loc cannot be a constant; name a column"));
             }
             None => {
                 let first = self.columns.names.first().map(|name| name.to_ascii_lowercase());
                 if first.is_some_and(|name| name.starts_with("http") && name.contains("://")) {
-                    return Err(Error::new(
-                        ErrorCode::ColumnMissing,
+                    return Err(ErrorCode::ColumnMissing.error(
                         "the first row is no header but a URL; if the file is a list of URLs, one \
                          a line, say so (--format lines), else put the names of its columns first",
                     ));
                 }
-                return Err(Error::new(
-                    ErrorCode::ColumnMissing,
-                    format!(
-                        "no column is named {}; name the one with the URL (--loc COLUMN, or \
+                return Err(ErrorCode::ColumnMissing.error(format!(
+                    "no column is named {}; name the one with the URL (--loc COLUMN, or \
                          --loc-template 'https://…/{{slug}}'); there are: {}",
-                        LOC.join(", "),
-                        self.listed()
-                    ),
-                ));
+                    LOC.join(", "),
+                    self.listed()
+                )));
             }
         }
         Ok(())
@@ -278,13 +268,10 @@ impl Resolver<'_> {
             }
             _ => {
                 let list: Vec<String> = found.iter().map(|name| format!("{name:?}")).collect();
-                Err(Error::new(
-                    ErrorCode::ColumnAmbiguous,
-                    format!(
-                        "{} could each be {field}; select one (--{field} COLUMN)",
-                        list.join(" and ")
-                    ),
-                ))
+                Err(ErrorCode::ColumnAmbiguous.error(format!(
+                    "{} could each be {field}; select one (--{field} COLUMN)",
+                    list.join(" and ")
+                )))
             }
         }
     }
@@ -300,13 +287,10 @@ impl Resolver<'_> {
     pub(crate) fn slot(&mut self, option: &str, name: &str) -> Result<usize> {
         let slot = self.any_slot(option, name)?;
         if self.columns.kinds.get(self.plan.columns[slot]) == Some(&ColumnKind::Nested) {
-            return Err(Error::new(
-                ErrorCode::ColumnType,
-                format!(
-                    "--{}: column {name:?} contains lists or structs; choose a column of plain values",
-                    option.replace('_', "-")
-                ),
-            ));
+            return Err(ErrorCode::ColumnType.error(format!(
+                "--{}: column {name:?} contains lists or structs; choose a column of plain values",
+                option.replace('_', "-")
+            )));
         }
         Ok(slot)
     }
@@ -316,32 +300,23 @@ impl Resolver<'_> {
         let mut places =
             (self.columns.names.iter().enumerate()).filter(|(_, column)| *column == name);
         let Some((column, _)) = places.next() else {
-            return Err(Error::new(
-                ErrorCode::ColumnMissing,
-                format!(
-                    "--{}: there is no column {name:?}; there are: {}",
-                    option.replace('_', "-"),
-                    self.listed()
-                ),
-            ));
+            return Err(ErrorCode::ColumnMissing.error(format!(
+                "--{}: there is no column {name:?}; there are: {}",
+                option.replace('_', "-"),
+                self.listed()
+            )));
         };
         if places.next().is_some() {
-            return Err(Error::new(
-                ErrorCode::ColumnAmbiguous,
-                format!(
-                    "--{}: {name:?} is the name of two columns; rename one",
-                    option.replace('_', "-")
-                ),
-            ));
+            return Err(ErrorCode::ColumnAmbiguous.error(format!(
+                "--{}: {name:?} is the name of two columns; rename one",
+                option.replace('_', "-")
+            )));
         }
         if matches!(self.columns.kinds.get(column), Some(ColumnKind::Other)) {
-            return Err(Error::new(
-                ErrorCode::ColumnType,
-                format!(
-                    "--{}: column {name:?} contains neither text nor numbers nor times; cast it first",
-                    option.replace('_', "-")
-                ),
-            ));
+            return Err(ErrorCode::ColumnType.error(format!(
+                "--{}: column {name:?} contains neither text nor numbers nor times; cast it first",
+                option.replace('_', "-")
+            )));
         }
         if let Some(slot) = self.plan.columns.iter().position(|&c| c == column) {
             return Ok(slot);

@@ -108,7 +108,7 @@ impl<'r> Renderer<'r> {
     }
 
     /// Appends the outcome of a row: an entry, a reject, or a count.
-    #[inline]
+    #[inline(always)] // as `Rendering::row`
     pub fn render(&mut self, row: &impl Row, number: u32, chunk: &mut Chunk) {
         chunk.rows += 1;
         for filter in &self.plan.filters {
@@ -179,7 +179,7 @@ impl<'r> Renderer<'r> {
     }
 
     /// Appends the element.
-    #[inline]
+    #[inline(always)] // as `Rendering::row`
     fn url(
         &mut self,
         row: &impl Row,
@@ -269,7 +269,7 @@ impl<'r> Renderer<'r> {
     }
 
     /// Appends the fields after the loc; returns the lastmod.
-    #[inline]
+    #[inline(always)] // as `Rendering::row`
     fn fields(
         &mut self,
         row: &impl Row,

@@ -5,7 +5,7 @@ use jiff::tz::TimeZone;
 use crate::build::render::loc::{Folder, Hosts, LocRules, Site};
 use crate::build::render::plan::{Mapped, Plan, ValueSource};
 use crate::config::{Config, Epoch, Layout, OldPolicy, OnBadField, Output};
-use crate::error::{Error, ErrorCode, Result};
+use crate::error::{ErrorCode, Result};
 use crate::flow::cell::Cell;
 use crate::flow::hash::HashKey;
 use crate::flow::sample::Rate;
@@ -65,10 +65,9 @@ impl Rules {
             .joining(config.relative_urls);
         let zone = config.timezone.as_deref().map(|name| {
             TimeZone::get(name).map_err(|_| {
-                Error::new(
-                    ErrorCode::ConfigTimezone,
-                    format!("{name:?} is not a time zone; write one such as Europe/Berlin or UTC"),
-                )
+                ErrorCode::ConfigTimezone.error(format!(
+                    "{name:?} is not a time zone; write one such as Europe/Berlin or UTC"
+                ))
             })
         });
         Ok(Rules {
@@ -126,7 +125,7 @@ impl Rules {
 pub fn check_constants(rules: &Rules, plan: &Plan) -> Result<()> {
     let wrong = |field: &str, value: &[u8], what: &str| {
         let value = String::from_utf8_lossy(value).into_owned();
-        Err(Error::new(ErrorCode::ConfigConstant, format!("{field}: {value:?} {what}")))
+        Err(ErrorCode::ConfigConstant.error(format!("{field}: {value:?} {what}")))
     };
     if let Some(ValueSource::Constant(value)) = &plan.lastmod
         && rules.lastmod(&Cell::Text(value)).is_none()

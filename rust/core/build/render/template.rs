@@ -1,6 +1,6 @@
 //! URLs from templates with columns: `https://www.shop.example/{slug}-{id}`.
 
-use crate::error::{Error, ErrorCode, Result};
+use crate::error::{ErrorCode, Result};
 use crate::sitemap::characters::{CONTROL, UNRESERVED, trim};
 use crate::sitemap::url::push_percent;
 
@@ -26,7 +26,7 @@ impl Template {
     pub fn parse(text: &str) -> Result<Template> {
         let wrong = |what: &str| {
             let help = "write {column} or {column:raw}, and {{ and }} for literal braces";
-            Err(Error::new(ErrorCode::ConfigTemplate, format!("template {text:?}: {what}; {help}")))
+            Err(ErrorCode::ConfigTemplate.error(format!("template {text:?}: {what}; {help}")))
         };
         let mut template = Template { pieces: Vec::new(), columns: Vec::new() };
         let mut literal = String::new();

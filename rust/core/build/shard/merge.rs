@@ -155,7 +155,7 @@ impl RunReader {
 
 fn damaged() -> Error {
     let message = "the temporary file of the sort is damaged: check the disk";
-    Error::new(ErrorCode::OutputSpill, message)
+    ErrorCode::OutputSpill.error(message)
 }
 
 impl Ord for RunReader {

@@ -10,7 +10,7 @@ use crate::build::shard::Packing;
 use crate::build::shard::name::Names;
 use crate::build::shard::packer::Limits;
 use crate::config::{Config, Layout};
-use crate::error::{Error, ErrorCode, Result};
+use crate::error::{ErrorCode, Result};
 use crate::flow::chunk::Chunk;
 use crate::flow::outcome::SetEntry;
 use crate::flow::shard::{Piece, Set, Shard};
@@ -99,7 +99,7 @@ impl Spleftovers {
                 "split by {:?}: there are more than {} values (--max-groups); is it the right column?",
                 self.column, self.max_groups
             );
-            return Err(Error::new(ErrorCode::SplitTooMany, message));
+            return Err(ErrorCode::SplitTooMany.error(message));
         }
         let by_host = self.column == "@host";
         let name = &self.name;

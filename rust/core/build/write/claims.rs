@@ -51,7 +51,7 @@ impl ClaimedFile {
     pub fn wait(&self) -> Result<u64> {
         match self.written.wait() {
             Ok(size) => Ok(*size),
-            Err(e) => Err(Error::new(e.code, e.message.clone())),
+            Err(e) => Err(e.code.error(e.message.clone())),
         }
     }
 }
@@ -64,7 +64,7 @@ impl Writing {
     pub fn end(self, written: &Result<ShardEntry>) {
         let written = match written {
             Ok(entry) => Ok(entry.compressed_bytes),
-            Err(e) => Err(Error::new(e.code, e.message.clone())),
+            Err(e) => Err(e.code.error(e.message.clone())),
         };
         // this is the only place that sets it before the drop
         let _ = self.0.written.set(written);
@@ -78,7 +78,7 @@ impl Drop for Writing {
 }
 
 fn interrupted() -> Error {
-    Error::new(ErrorCode::InternalThread, "another thread failed")
+    ErrorCode::InternalThread.error("another thread failed")
 }
 
 /// Two contents would have one name: the first 64 bits of their digests are equal.
@@ -87,5 +87,5 @@ pub(crate) fn same_name(name: &str) -> Error {
         "{name}: another shard with another content has this name; choose another --max-urls or \
          --layout packed"
     );
-    Error::new(ErrorCode::OutputSameName, message)
+    ErrorCode::OutputSameName.error(message)
 }

@@ -140,7 +140,7 @@ impl SinkFile for FolderFile<'_> {
 fn check_file(path: &Path, file: &File, size: u64, last: &[u8]) -> Result<()> {
     let failed = |e| Error::unwritable(path, e);
     let damaged = |message: String| {
-        Err(Error::new(ErrorCode::OutputDamaged, format!("{}: {message}", path.display())))
+        Err(ErrorCode::OutputDamaged.error(format!("{}: {message}", path.display())))
     };
     let found = file.metadata().map_err(failed)?.len();
     if found != size {

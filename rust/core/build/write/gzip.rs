@@ -1,6 +1,6 @@
 //! Compression of a shard: one member without a name and a time, so that equal bytes have equal files.
 
-use crate::error::{Error, ErrorCode, Result};
+use crate::error::{ErrorCode, Result};
 use crate::flow::shard::Piece;
 
 /// Takes the next bytes of the compressed file.
@@ -29,7 +29,7 @@ impl Libdeflate {
     /// An encoder with a level from 1 to 12.
     pub fn new(level: i32) -> Result<Libdeflate> {
         let level = libdeflater::CompressionLvl::new(level).map_err(|_| {
-            Error::new(ErrorCode::ConfigLevel, format!("libdeflate has no level {level}"))
+            ErrorCode::ConfigLevel.error(format!("libdeflate has no level {level}"))
         })?;
         Ok(Libdeflate { level })
     }
@@ -50,7 +50,7 @@ impl Encoder for Libdeflate {
         let mut packed = vec![0; compressor.gzip_compress_bound(input.len())];
         let length = compressor.gzip_compress(&input, &mut packed).map_err(|e| {
             let message = format!("libdeflate could not compress a shard: {e}");
-            Error::new(ErrorCode::InternalGzip, message)
+            ErrorCode::InternalGzip.error(message)
         })?;
         output(&packed[..length])
     }

@@ -125,7 +125,7 @@ fn line(
     out.write_all(b"\n")
 }
 
-/// Writes a cell, always quoted. Bytes that are no text and control characters are written as
+/// Writes a cell, always quoted. Bytes that are not text and control characters are written as
 /// `\x1b`; tabs and line breaks stay, since CSV allows them.
 fn cell(out: &mut impl Write, value: &[u8]) -> io::Result<()> {
     out.write_all(b"\"")?;

@@ -26,6 +26,6 @@ pub trait SinkFile {
     /// bytes that were written.
     ///
     /// # Errors
-    /// The file cannot be stored, or is not what was written.
+    /// The file cannot be stored, or differs from the written bytes.
     fn close(self: Box<Self>, entry: &ShardEntry) -> Result<()>;
 }

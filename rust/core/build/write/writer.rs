@@ -11,7 +11,7 @@ use crate::build::write::claims::{Claim, Claims, same_name};
 use crate::build::write::gzip::Encoder;
 use crate::build::write::sink::Sink;
 use crate::config::{Config, Output};
-use crate::error::{Error, ErrorCode, Result};
+use crate::error::{ErrorCode, Result};
 use crate::flow::outcome::{self, ShardEntry, newest_text};
 use crate::flow::shard::{Piece, Shard};
 use crate::sitemap::namespaces;
@@ -71,7 +71,7 @@ impl<'d> ShardWriter<'d> {
     ///
     /// # Errors
     /// Those of the sink and the encoder; `output.same_name`; `internal.gzip` and `internal.bytes`
-    /// if the file is not what it must be.
+    /// if the file is not the expected one.
     pub fn write(&self, mut shard: Shard) -> Result<ShardEntry> {
         let mut pieces = take(&mut shard.pieces);
         if !self.text {
@@ -187,13 +187,13 @@ impl<'d> ShardWriter<'d> {
         entry.compressed_bytes = written.bytes;
         if content.trailer().is_some_and(|trailer| trailer != written.last) && !UNCHECKED {
             let message = format!("{}: is not what was to be compressed", entry.path);
-            return Err(Error::new(ErrorCode::InternalGzip, message));
+            return Err(ErrorCode::InternalGzip.error(message));
         }
         // the packer counted the bytes before they were written
         if content.bytes != entry.bytes {
             let message =
                 format!("{}: {} bytes, {} were counted", entry.path, content.bytes, entry.bytes);
-            return Err(Error::new(ErrorCode::InternalBytes, message));
+            return Err(ErrorCode::InternalBytes.error(message));
         }
         entry.digest = known.or_else(|| content.digest()).unwrap_or_default();
         file.close(&entry)?;

@@ -44,8 +44,6 @@ pub struct EntryChecks<'a> {
     same: Option<Vec<u8>>,
     all_same: bool,
     dated: u64,
-    /// The newest lastmod, in microseconds since 1970.
-    pub newest: Option<i64>,
 }
 
 impl<'a> EntryChecks<'a> {
@@ -76,7 +74,6 @@ impl<'a> EntryChecks<'a> {
             same: None,
             all_same: true,
             dated: 0,
-            newest: None,
         }
     }
 
@@ -258,7 +255,6 @@ impl<'a> EntryChecks<'a> {
             }
             Ok(date) => {
                 let (instant, precision) = (date.instant(), date.precision);
-                self.newest = self.newest.max(Some(instant));
                 if !precision.is_in_schema() {
                     log.add(&codes::LASTMOD_PRECISION, entry.location(1), loc, || {
                         format!("{} is not in the schema", quoted(lastmod))

@@ -24,7 +24,7 @@ pub struct OtherHosts {
 }
 
 impl OtherHosts {
-    /// Counts a URL. `wanted` returns what its host should be.
+    /// Counts a URL. `wanted` returns the expected host, for the message.
     pub fn add(
         &mut self,
         code: &'static Code,

@@ -5,7 +5,7 @@ use crate::inspect::codes::Code;
 use crate::inspect::finding::quoted;
 use crate::sitemap::url::WrittenFault;
 
-/// The code of a fault for a `loc`; other elements have codes of their own.
+/// The code of a fault for a `loc`; other elements have their own codes.
 pub fn loc_code(fault: WrittenFault<'_>) -> &'static Code {
     match fault {
         WrittenFault::Relative => &codes::LOC_RELATIVE,

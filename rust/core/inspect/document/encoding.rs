@@ -2,8 +2,9 @@
 
 use std::io::{self, Read};
 
-use encoding_rs::{CoderResult, Decoder, Encoding, REPLACEMENT, UTF_8, UTF_16BE, UTF_16LE};
+use encoding_rs::{Encoding, REPLACEMENT, UTF_8, UTF_16BE, UTF_16LE};
 
+use crate::flow::transcode::Transcoder;
 use crate::inspect::codes;
 use crate::inspect::document::inflate::Damage;
 
@@ -64,91 +65,34 @@ fn declared(window: &[u8]) -> Option<&[u8]> {
 
 /// Decodes bytes to UTF-8. An error after the last byte reports malformed bytes.
 pub struct Decoded<R> {
-    inner: R,
-    form: SourceEncoding,
-    decoder: Option<Decoder>,
-    raw: Vec<u8>,
-    /// `raw[used..got]` is not decoded yet
-    used: usize,
-    got: usize,
-    /// decoded bytes that did not fit
-    ready: Vec<u8>,
-    returned: usize,
-    ended: bool,
-    malformed: bool,
+    inner: Transcoder<R>,
+    encoding: &'static str,
+    reported: bool,
 }
 
-const PIECE: usize = 64 << 10;
-
 impl<R: Read> Decoded<R> {
-    /// Decodes the bytes of `inner`.
+    /// Decodes all bytes of `inner`.
     pub fn new(form: SourceEncoding, inner: R) -> Decoded<R> {
-        let decoder = match form {
-            SourceEncoding::Standard(encoding) => Some(encoding.new_decoder_with_bom_removal()),
-            SourceEncoding::Latin1 => None,
+        let (decoder, encoding) = match form {
+            SourceEncoding::Standard(encoding) => {
+                (Some(encoding.new_decoder_with_bom_removal()), encoding.name())
+            }
+            SourceEncoding::Latin1 => (None, "ISO-8859-1"),
         };
-        Decoded {
-            inner,
-            form,
-            decoder,
-            raw: vec![0; PIECE],
-            used: 0,
-            got: 0,
-            ready: Vec::new(),
-            returned: 0,
-            ended: false,
-            malformed: false,
-        }
-    }
-
-    /// Decodes the next piece; none is left at the end of the bytes.
-    fn more(&mut self) -> io::Result<()> {
-        self.ready.clear();
-        self.returned = 0;
-        if self.used == self.got && !self.ended {
-            self.got = self.inner.read(&mut self.raw)?;
-            self.used = 0;
-            self.ended = self.got == 0;
-        }
-        let raw = &self.raw[self.used..self.got];
-        let Some(decoder) = &mut self.decoder else {
-            self.ready.extend_from_slice(encoding_rs::mem::decode_latin1(raw).as_bytes());
-            self.used = self.got;
-            return Ok(());
-        };
-        self.ready.resize(PIECE, 0);
-        let (result, read, written, malformed) =
-            decoder.decode_to_utf8(raw, &mut self.ready, self.ended);
-        self.ready.truncate(written);
-        self.used += read;
-        self.malformed |= malformed;
-        if self.ended && result == CoderResult::InputEmpty {
-            self.decoder = None; // it must not be used after its end
-            self.used = self.got;
-        }
-        Ok(())
+        let inner = Transcoder::new(inner, decoder, "\u{fffd}".as_bytes());
+        Decoded { inner, encoding, reported: false }
     }
 }
 
 impl<R: Read> Read for Decoded<R> {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
-        while self.returned == self.ready.len() {
-            if self.ended && self.decoder.is_none() {
-                if std::mem::take(&mut self.malformed) {
-                    let name = match self.form {
-                        SourceEncoding::Standard(encoding) => encoding.name(),
-                        SourceEncoding::Latin1 => "ISO-8859-1",
-                    };
-                    let message = format!("bytes that are not {name}");
-                    return Err(io::Error::other(Damage { code: &codes::UTF8_INVALID, message }));
-                }
-                return Ok(0);
-            }
-            self.more()?;
+        let given = self.inner.read(out)?;
+        if given > 0 || out.is_empty() || self.reported || !self.inner.found_invalid() {
+            return Ok(given);
         }
-        let read = (&self.ready[self.returned..]).read(out)?;
-        self.returned += read;
-        Ok(read)
+        self.reported = true;
+        let message = format!("bytes that are not {}", self.encoding);
+        Err(io::Error::other(Damage { code: &codes::UTF8_INVALID, message }))
     }
 }
 

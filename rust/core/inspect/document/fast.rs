@@ -245,7 +245,7 @@ mod tests {
         let mut loc = Vec::new();
         unescape(&one[shape.texts[0].0..shape.texts[0].1], &mut loc);
         assert_eq!(loc, b"https://a.example/?a=1&b=2");
-        for odd in [
+        for unusual in [
             &b"<url><loc>https://a.example/</loc></url"[..],
             b"<url><lastmod>2026-01-01</lastmod><loc>https://a.example/</loc></url>",
             b"<url><loc>https://a.example/</loc><loc>https://a.example/</loc></url>",
@@ -258,10 +258,10 @@ mod tests {
             b"<url ><loc>https://a.example/</loc></url>",
         ] {
             assert_eq!(
-                scan(odd, Location::default(), &mut none),
+                scan(unusual, Location::default(), &mut none),
                 None,
                 "{}",
-                String::from_utf8_lossy(odd)
+                String::from_utf8_lossy(unusual)
             );
         }
     }

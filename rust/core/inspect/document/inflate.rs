@@ -16,6 +16,8 @@ use crate::inspect::codes::Code;
 use crate::inspect::document::regular;
 use crate::inspect::document::regular::Stamp;
 
+/// The first bytes of gzip (RFC 1952).
+const MAGIC: [u8; 2] = [0x1f, 0x8b];
 /// Compressed files up to this size are read and inflated at once.
 const WHOLE: u64 = 32 << 20;
 /// Limit of their inflated size.
@@ -74,16 +76,16 @@ impl Inflater {
     pub fn open(&mut self, path: &Path) -> io::Result<OpenedFile> {
         let (mut file, about) = regular::open(path)?;
         let (size, stamp) = (about.len(), Stamp::of(&about));
-        let mut magic = [0u8; 2];
-        let got = read_up_to(&mut file, &mut magic)?;
-        let head = Cursor::new(magic).take(got as u64);
-        if got < 2 || magic != [0x1f, 0x8b] {
+        let magic = read_magic(&mut file)?;
+        let is_gzip = magic == MAGIC;
+        let head = Cursor::new(magic);
+        if !is_gzip {
             let bytes = Bytes::Stream(Box::new(Bounded::new(head.chain(file))));
             return Ok(OpenedFile { bytes, gzip: false, size, stamp });
         }
         if size <= WHOLE {
             self.compressed.clear();
-            self.compressed.extend_from_slice(&magic);
+            self.compressed.extend_from_slice(&MAGIC);
             file.take(WHOLE).read_to_end(&mut self.compressed)?;
             let bytes = match self.inflate_at_once() {
                 Some(bytes) => Bytes::Whole(bytes),
@@ -136,17 +138,10 @@ fn trailer_is_last(data: &[u8], out: &[u8]) -> bool {
         && data[data.len() - 8..data.len() - 4] == libdeflater::crc32(out).to_le_bytes()
 }
 
-fn read_up_to(file: &mut File, buffer: &mut [u8]) -> io::Result<usize> {
-    let mut got = 0;
-    while got < buffer.len() {
-        match file.read(&mut buffer[got..]) {
-            Ok(0) => break,
-            Ok(n) => got += n,
-            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-            Err(e) => return Err(e),
-        }
-    }
-    Ok(got)
+fn read_magic(file: &mut File) -> io::Result<Vec<u8>> {
+    let mut magic = Vec::with_capacity(MAGIC.len());
+    file.take(MAGIC.len() as u64).read_to_end(&mut magic)?;
+    Ok(magic)
 }
 
 fn stream(input: impl BufRead + Send + 'static) -> Bytes {
@@ -156,18 +151,18 @@ fn stream(input: impl BufRead + Send + 'static) -> Bytes {
 /// Opens a file as a stream, to read only its start.
 pub fn open_stream(path: &Path) -> io::Result<Bytes> {
     let (mut file, _) = regular::open(path)?;
-    let mut magic = [0u8; 2];
-    let got = read_up_to(&mut file, &mut magic)?;
-    let all = Cursor::new(magic).take(got as u64).chain(file);
-    match magic {
-        [0x1f, 0x8b] => Ok(stream(BufReader::with_capacity(1 << 14, all))),
-        _ => Ok(Bytes::Stream(Box::new(Bounded::new(all)))),
-    }
+    let magic = read_magic(&mut file)?;
+    let is_gzip = magic == MAGIC;
+    let all = Cursor::new(magic).chain(file);
+    Ok(match is_gzip {
+        true => stream(BufReader::with_capacity(1 << 14, all)),
+        false => Bytes::Stream(Box::new(Bounded::new(all))),
+    })
 }
 
 /// Bytes in memory, plain or gzip, within the same bounds: for tests, fuzzing and fetched bodies.
 pub fn from_memory(data: Vec<u8>) -> (Bytes, bool) {
-    match data.starts_with(&[0x1f, 0x8b]) {
+    match data.starts_with(&MAGIC) {
         true => (stream(Cursor::new(data)), true),
         false => (Bytes::Whole(data), false),
     }

@@ -26,14 +26,12 @@ mod text;
 pub mod window;
 mod xml;
 
-use crate::inspect::finding::{Location, Log};
+use crate::inspect::finding::Log;
 use crate::inspect::{check, codes};
 use crate::sitemap::url::split_absolute;
 use entry::{Form, Visitor};
 use inflate::Bytes;
 use window::Window;
-
-pub use xml::MAX_DEPTH;
 
 /// The form and the totals of one file.
 #[derive(Debug, Clone, Copy)]
@@ -42,15 +40,13 @@ pub struct Summary {
     pub form: Form,
     /// The number of entries, including invalid ones.
     pub entries: u64,
-    /// The number of `news:news` blocks.
-    pub news: u64,
     /// The size in bytes before compression.
     pub bytes: u64,
 }
 
 impl Summary {
     /// The summary of a file that was not read.
-    pub const EMPTY: Summary = Summary { form: Form::Unknown, entries: 0, news: 0, bytes: 0 };
+    pub const EMPTY: Summary = Summary { form: Form::Unknown, entries: 0, bytes: 0 };
 }
 
 /// Reads the bytes of one sitemap of any form, and returns its buffer for reuse. `fast` enables the
@@ -62,9 +58,7 @@ pub fn parse<V: Visitor>(
     fast: bool,
 ) -> (Summary, Vec<u8>) {
     let mut source = Window::new(bytes);
-    if let Err(error) = source.more() {
-        log.add(&codes::FILE_UNREADABLE, Location::default(), None, || crate::error::plain(&error));
-    }
+    fill(&mut source, log);
     let start = source.at();
     if let Some(form) = encoding::of(source.window()) {
         source = decode(source, form, log);
@@ -79,7 +73,7 @@ pub fn parse<V: Visitor>(
     let is_text = first.is_some_and(|b| b != b'<') && is_url_list(window);
     let (document, mut source) = if first.is_none() {
         log_empty(&mut source, log);
-        (xml::Document { form: Form::Unknown, entries: 0, news: 0, stopped: false }, source)
+        (xml::Document { form: Form::Unknown, entries: 0, stopped: false }, source)
     } else if first != Some(b'<') && !is_text {
         log.add(&codes::FILE_NOT_SITEMAP, start, None, || {
             "neither XML nor a list of URLs".to_owned()
@@ -102,12 +96,10 @@ pub fn parse<V: Visitor>(
         log.add(&codes::UTF8_INVALID, at, None, || "bytes that are not UTF-8".to_owned());
     }
     if document.form == Form::Unknown && first.is_some() && !log.is_broken() {
-        log.add(&codes::FILE_NOT_SITEMAP, Location::default(), None, || {
-            "no root element".to_owned()
-        });
+        log.whole_file(&codes::FILE_NOT_SITEMAP, || "no root element".to_owned());
     }
-    let xml::Document { form, entries, news, .. } = document;
-    (Summary { form, entries, news, bytes }, source.into_buffer())
+    let xml::Document { form, entries, .. } = document;
+    (Summary { form, entries, bytes }, source.into_buffer())
 }
 
 /// Decodes the source to UTF-8. UTF-16 is a finding here; other encodings need a declaration, and its
@@ -117,17 +109,21 @@ fn decode(source: Window, form: encoding::SourceEncoding, log: &mut Log) -> Wind
         log.add_harmless(&codes::UTF8_INVALID, source.at(), || "the file is in UTF-16".to_owned());
     }
     let mut source = source.decode(form);
-    if let Err(error) = source.more() {
-        log.add(&codes::FILE_UNREADABLE, Location::default(), None, || crate::error::plain(&error));
-    }
+    fill(&mut source, log);
     source
+}
+
+/// Reads the first bytes.
+fn fill(source: &mut Window, log: &mut Log) {
+    if let Err(error) = source.more() {
+        log.whole_file(&codes::FILE_UNREADABLE, || crate::error::plain(&error));
+    }
 }
 
 fn log_empty(source: &mut Window, log: &mut Log) {
     match source.take_damage() {
         Some((damage, at)) => log.add(damage.code, at, None, || damage.message),
-        None => log
-            .add(&codes::FILE_EMPTY, Location::default(), None, || "the file is empty".to_owned()),
+        None => log.whole_file(&codes::FILE_EMPTY, || "the file is empty".to_owned()),
     }
 }
 

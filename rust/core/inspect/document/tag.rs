@@ -9,7 +9,7 @@ use crate::inspect::document::xml::{Frame, MAX_DEPTH, Next, Parser};
 use crate::inspect::finding::{Location, quoted};
 use crate::sitemap::element::{Content, Role};
 use crate::sitemap::extension as format;
-use crate::sitemap::namespaces::{ALTERNATES, ARTICLES, IMAGES};
+use crate::sitemap::namespaces::{ALTERNATES, IMAGES};
 
 /// The steps of an entry that the parser reads, in addition to those of its tokens.
 const ENTRY_STEPS: u64 = 8;
@@ -66,9 +66,6 @@ impl<V: Visitor> Parser<'_, V> {
                 return Next::Stop;
             }
             self.entry.open(model, at);
-            if format::of_root(model) == Some(ARTICLES) {
-                self.document.news += 1;
-            }
             self.attributes(model, &raw, at);
         } else {
             for (name, value) in &raw {

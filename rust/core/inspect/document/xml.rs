@@ -22,7 +22,7 @@ use crate::inspect::finding::{Location, Log, TOKEN_STEPS, text};
 use crate::sitemap::element::Element;
 
 /// The deepest nesting that is read; a legal sitemap has five levels.
-pub const MAX_DEPTH: usize = 32;
+pub(crate) const MAX_DEPTH: usize = 32;
 
 /// An open element.
 pub(crate) struct Frame {
@@ -44,8 +44,6 @@ pub struct Document {
     pub form: Form,
     /// The number of entries, including those without loc.
     pub entries: u64,
-    /// The number of `news:news` blocks.
-    pub news: u64,
     /// Whether the visitor stopped the parser.
     pub stopped: bool,
 }
@@ -65,7 +63,7 @@ pub fn parse<V: Visitor>(
         namespaces: Namespaces::default(),
         entry: EntryBuf::default(),
         text: Vec::new(),
-        document: Document { form: Form::Unknown, entries: 0, news: 0, stopped: false },
+        document: Document { form: Form::Unknown, entries: 0, stopped: false },
         root_done: false,
         recovered: false,
         allow_fast: fast,

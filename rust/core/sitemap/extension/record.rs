@@ -1,4 +1,4 @@
-//! The fields of an extension, derived from its descriptor: what a build maps and `read` returns.
+//! The fields of an extension, derived from its descriptor: a build maps them and `read` returns them.
 
 use std::sync::LazyLock;
 
@@ -179,7 +179,7 @@ impl Record {
         }
     }
 
-    /// Adds what a build counts of missing and invalid values; `whole` is the name of the record.
+    /// Adds the warnings about missing and invalid values; `whole` is the name of the record.
     fn add_warnings(
         &self,
         extension: &Extension,
