@@ -13,6 +13,7 @@ import threading
 import time
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -191,6 +192,43 @@ def test_a_set_in_a_store_is_that_of_its_folder(s3: Server, tmp_path: Path) -> N
     s3.client.delete_object(Bucket=BUCKET, Key="a/set/sitemap-00004.xml.gz")
     changes = package.diff(str(folder), f"s3://{BUCKET}/a/set", lenient=True).read_all()
     assert changes["change"].to_pylist() == ["removed"] * 100
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_random_files_are_read_as_in_a_folder(s3: Server, tmp_path: Path, seed: int) -> None:
+    """Indexes and sitemaps at any depth, listed by any URL, some missing, some under two names."""
+    choice = random.Random(seed)
+    folder = tmp_path / "set"
+    names = []
+    for _ in range(choice.randint(1, 12)):
+        depth = choice.choice([0, 0, 1, 2, 3])
+        parts = [choice.choice(["a", "b", "c d", "a.xml", "ü", ".h"]) for _ in range(depth)]
+        end = choice.choice([".xml", ".xml.gz", ".txt", ".XML", ".html"])
+        name = "/".join([*parts, choice.choice(["s", "t-1", "robots", "é"]) + end])
+        path = folder / name
+        if any(parent.is_file() for parent in path.parents) or path.is_dir():
+            continue
+        path.parent.mkdir(parents=True, exist_ok=True)
+        sitemap = _sitemap([f"{SITE}/{choice.randint(0, 50)}" for _ in range(choice.randint(0, 9))])
+        data = sitemap if end.endswith(".gz") else gzip.decompress(sitemap)
+        path.write_bytes(data[: choice.choice([len(data)] * 4 + [len(data) // 2])])
+        names.append(name)
+    bases = ["", "a/", "x/y/", "a/b/", "../"]
+    for index in choice.sample(["index.xml", "sitemap.xml", "a/index.xml"], 2):
+        if any(parent.is_file() for parent in (folder / index).parents):
+            continue
+        listed = [choice.choice([*names, "none.xml", "a/none.xml.gz", index]) for _ in range(6)]
+        locs = "".join(
+            f"<sitemap><loc>{SITE}/{choice.choice(bases)}{quote(name)}</loc></sitemap>"
+            for name in listed
+        )
+        (folder / index).parent.mkdir(parents=True, exist_ok=True)
+        xmlns = "http://www.sitemaps.org/schemas/sitemap/0.9"
+        (folder / index).write_text(f'<sitemapindex xmlns="{xmlns}">{locs}</sitemapindex>')
+    store_servers.upload(s3.client, folder, prefix="set/")
+    for name in ("", *(p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file())):
+        local, there = str(folder / name), f"s3://{BUCKET}/set/{name}"
+        assert _report(there) == _report(local), name
 
 
 def _report(target: str) -> dict[str, Any]:

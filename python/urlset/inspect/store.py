@@ -25,6 +25,11 @@ from .targets import Found, peek
 
 PARALLEL = 8
 
+#: errors that prevent all copies: after the retries of obstore, the next request fails as well
+OF_ALL = (
+    "fetch.disk", "store.total", "store.bucket", "store.credentials", "store.region",
+    "store.endpoint", "store.timeout", "store.unreachable", "store.busy",
+)  # fmt: skip
 #: why an object cannot be copied, by its key
 Failures = dict[str, InputError]
 
@@ -69,24 +74,29 @@ class _Copies:
         kind, children = peek(path)
         failed: Failures = {}
         if kind == "index":
-            failed = self._get(self._one_of, [children_keys(child.loc) for child in children])
+            jobs = [children_keys(child.loc) for child in children]
+            failed = self._get(self._one_of, [names for names in jobs if names[0]])
         return self._with_failures(files_of_file(path), failed)
 
     def all(self) -> Found:
         """All sitemaps under the prefix."""
-        keys, is_empty = [], True
+        keys, others = [], set()
         for each in self._place.list():
-            is_empty = False
             is_hidden = any(part.startswith(".") for part in each.key.split("/"))
             if each.key.lower().endswith(SUFFIXES) and not is_hidden:
                 keys.append(each.key)
-        if is_empty:
+            else:
+                others.add(each.key)
+        if not keys and not others:
             raise InputError(
                 f"{self._place}: there is no such object, and nothing under this prefix",
                 code="target.missing",
                 input=str(self._place),
             )
         failed = self._get(self.get, keys)
+        if failed and len(failed) == len(keys):
+            raise next(iter(failed.values()))
+        failed |= self._get(self.get, self._listed(keys, others))
         indexes = {}
         for key in keys:
             if "/" not in key and key.endswith(".xml"):
@@ -95,6 +105,17 @@ class _Copies:
         manifests = manifests_under(self._place, indexes)
         found = files_of_folder(self._root, manifests, str(self._place))
         return self._with_failures(found, failed)
+
+    def _listed(self, keys: list[str], others: set[str]) -> list[str]:
+        """Those of the other objects that an index lists, whatever their names are."""
+        found: dict[str, None] = {}
+        for key in keys if others else ():
+            folder = key.rpartition("/")[0]
+            for child in peek(self._root.joinpath(*key.split("/")))[1]:
+                names, similar = children_keys(child.loc)
+                wanted = [f"{folder}/{name}".lstrip("/") for name in (*names, *similar)]
+                found |= dict.fromkeys(name for name in wanted if name in others)
+        return list(found)
 
     def _with_failures(self, found: Found, failed: Failures) -> Found:
         """``found`` with the failures instead of what follows from the empty copies."""
@@ -118,7 +139,7 @@ class _Copies:
             try:
                 get(job)
             except InputError as error:
-                if error.code in ("fetch.disk", "store.credentials", "store.total"):
+                if error.code in OF_ALL:
                     raise
                 key = job if isinstance(job, str) else job[0][0]
                 failed[key] = error
@@ -127,8 +148,6 @@ class _Copies:
 
         for _ in completed(attempt, jobs, lambda: math.inf, threads=PARALLEL):
             pass
-        if failed and len(failed) == len(jobs):
-            raise next(iter(failed.values()))
         return failed
 
     def get(self, key: str) -> bool:
