@@ -1,4 +1,4 @@
-"""advertools reads an index and all it lists into a data frame, which becomes a Parquet file.
+"""advertools reads an index and its sitemaps into a data frame, which becomes a Parquet file.
 
 python benches/peers/advertools_read.py file:///FOLDER/sitemap.xml OUT.parquet
 """

@@ -92,6 +92,12 @@ class _Package(_ModuleType):
         if not (name in _MODULES and isinstance(value, _ModuleType)):
             super().__setattr__(name, value)
 
+    def __reduce__(self) -> tuple[object, ...]:
+        # engines pickle functions of users with the modules that they use
+        from importlib import import_module
+
+        return import_module, (__name__,)
+
     def __dir__(self) -> list[str]:
         return sorted({*super().__dir__(), *__all__})
 

@@ -12,6 +12,8 @@ Error                   base class; ``.code`` is stable, ``.exit_status`` is tha
 
 from __future__ import annotations
 
+from typing import Any
+
 
 class Error(Exception):
     """The base class of all errors of urlset. ``str(error)`` is the message, position included.
@@ -40,6 +42,16 @@ class Error(Exception):
         self.input = input
         self.row = row
         self.column = column
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # pickle would call the class with the message alone; tasks send errors to other processes
+        return _restored, (type(self), str(self), self.__dict__)
+
+
+def _restored(kind: type[Error], message: str, attributes: dict[str, Any]) -> Error:
+    error = kind.__new__(kind, message)
+    error.__dict__.update(attributes)
+    return error
 
 
 class ConfigError(Error):

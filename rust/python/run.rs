@@ -274,7 +274,7 @@ pub fn build(
                 (run(&sink), sink.into_failure())
             }
         };
-        // the receiver leaves only after this
+        // the receiver waits for this message
         let _ = done_tx.send(done);
     };
     let failed = move |error: Error| drop(failure.send((Err(error.into()), None))); // likewise

@@ -3,11 +3,11 @@
 use std::sync::{Mutex, PoisonError};
 
 use pyo3::prelude::*;
+use urlset_core::Result;
 use urlset_core::build::write::sink::{Sink, SinkFile};
 use urlset_core::error::ErrorCode;
 use urlset_core::flow::outcome::ShardEntry;
 use urlset_core::flow::shard::Piece;
-use urlset_core::Result;
 
 use crate::buffer::PieceBuffer;
 

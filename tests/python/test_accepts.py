@@ -12,6 +12,8 @@ import pyarrow as pa
 import pytest
 import urlset
 
+pytestmark = pytest.mark.long
+
 SITE = "https://www.shop.example"
 HOSTS = ["www.shop.example", "m.shop.example", "other.example:8080", "b.shop.example"]
 TODAY = datetime.now(UTC).replace(microsecond=0)

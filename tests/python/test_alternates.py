@@ -16,6 +16,8 @@ import urlset as us
 from conftest import SITE, urlset
 from extended import build, namespaces, notes, read_urls
 
+pytestmark = pytest.mark.long
+
 
 def lists(out: Path) -> list[tuple[str, list[tuple[str, str]]]]:
     found = []

@@ -26,6 +26,8 @@ import urlset as package
 from conftest import SITE, read_set
 from urlset import ConfigError
 
+pytestmark = pytest.mark.long
+
 CASES = Path(__file__).with_name("arrow_cases.py")
 
 

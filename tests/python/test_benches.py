@@ -32,6 +32,8 @@ import nightly
 import publish
 import report
 
+pytestmark = pytest.mark.long
+
 igzip_lib = pytest.importorskip("isal.igzip_lib", reason="the ratio is that of ISA-L, level 1")
 
 NAMESPACE = "{http://www.sitemaps.org/schemas/sitemap/0.9}"

@@ -20,6 +20,8 @@ from conftest import SITE, read_index, read_shard, urlset
 DRIVER = """
 import errno, os, pathlib, signal, sys
 
+pytestmark = pytest.mark.long
+
 what, at = sys.argv[1], int(sys.argv[2])
 count = 0
 

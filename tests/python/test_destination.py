@@ -135,7 +135,7 @@ def test_the_second_of_two_builds_loses(bucket: MemoryStore, tmp_path: Path) -> 
 
     def rows() -> Iterator[pa.RecordBatch]:
         yield from table(0, 50).to_batches()
-        urlset.build(table(500, 600), out=bucket, **OPTIONS)  # while the outer build reads
+        urlset.build(table(500, 600), out=bucket, **OPTIONS)  # during the outer build
         yield from table(50, 100).to_batches()
 
     with pytest.raises(PublishError) as caught:

@@ -17,6 +17,8 @@ STATUS = {signal.SIGINT: 130, signal.SIGTERM: 143}
 COMMAND = """
 import os
 from urlset.__main__ import handle_early_signals, main
+
+pytestmark = pytest.mark.long
 handle_early_signals()
 os.write(1, b".")
 main()

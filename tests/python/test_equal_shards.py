@@ -13,6 +13,8 @@ import pytest
 import urlset as package
 from conftest import SITE, read_index, read_shard, urlset
 
+pytestmark = pytest.mark.long
+
 BLOCK_ROWS = 37_000
 TIMES = 16
 

@@ -18,6 +18,8 @@ from conftest import SITE, Ended, read_set, urlset
 DRIVER = """
 import os, signal, sys
 
+pytestmark = pytest.mark.long
+
 at, after = int(sys.argv[1]), sys.argv[2] == "after"
 count = 0
 

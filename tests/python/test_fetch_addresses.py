@@ -15,6 +15,8 @@ import pytest
 import urlset
 from hostile_server import HostileServer, index_of, redirect, urlset_of
 
+pytestmark = pytest.mark.long
+
 PRIVATE = [
     "0.0.0.0", "10.1.2.3", "100.64.0.1", "127.0.0.1", "127.255.255.254", "169.254.169.254",
     "172.16.0.1", "192.0.0.1", "192.0.2.1", "192.168.1.1", "198.18.0.1", "198.51.100.1",

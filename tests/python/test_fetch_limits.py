@@ -30,6 +30,8 @@ from hostile_server import (
 from urlset.inspect import download, fetch, inflate
 from urlset.transport import budget
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture
 def server() -> Iterator[HostileServer]:

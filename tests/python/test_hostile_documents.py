@@ -21,6 +21,8 @@ ALL = """
 import json, re, sys, time
 import urlset
 
+pytestmark = pytest.mark.long
+
 def of(work):
     start = time.process_time()
     try:

@@ -21,6 +21,8 @@ download.DEADLINE, download.TIMEOUT = 6.0, 1.5
 budget.RATE_WINDOW = 2.0
 download.MAX_BYTES = 32 << 20
 from urlset.cli import main
+
+pytestmark = pytest.mark.long
 main()
 """
 

@@ -17,6 +17,8 @@ from pathlib import Path
 import pytest
 from conftest import SITE, read_index, read_shard, urlset
 
+pytestmark = pytest.mark.long
+
 LAYOUTS = ("stable", "packed")
 
 

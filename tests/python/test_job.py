@@ -169,6 +169,26 @@ def test_equal_shards_of_different_parts_share_a_file(out: Path) -> None:
     assert report.urls == 200 and len(list(out.glob("*.gz"))) == 1
 
 
+def fail(pickled: bytes) -> None:
+    pickle.loads(pickled).write(pa.table({"x": [1]}), name="task 3")
+
+
+def test_an_error_of_a_task_reaches_the_driver(out: Path) -> None:
+    job = plan(out, loc="no_such_column")
+    with SPAWN.Pool(1) as pool, pytest.raises(urlset.ConfigError, match="task 3") as caught:
+        pool.apply(fail, (pickle.dumps(job),))
+    assert caught.value.code == "column.missing" and caught.value.exit_status == 2
+    assert caught.value.input == "task 3"
+    for kind in (urlset.Error, urlset.ConflictError):
+        error = kind("at row 3", code="x.y", row=3, column="c")
+        again = pickle.loads(pickle.dumps(error))
+        assert (type(again), str(again), again.__dict__) == (kind, "at row 3", error.__dict__)
+
+
+def test_a_function_of_a_user_may_use_the_package() -> None:
+    assert pickle.loads(pickle.dumps(urlset)) is urlset
+
+
 def test_abort(out: Path) -> None:
     job = plan(out)
     job.commit([job.write(table(0, 250))])
@@ -242,15 +262,16 @@ def rejecting(first: int, last: int, wrong: int) -> pa.Table:
     return pa.table({"loc": locs(first, last) + ["x:"] * wrong})
 
 
-def test_rejects_count_over_all_parts(out: Path) -> None:
+@pytest.mark.parametrize("limit", ["10%", 19])
+def test_rejects_count_over_all_parts(out: Path, limit: str | int) -> None:
     """One part may have many, and the limit is that of the whole job."""
-    job = plan(out, max_rejects="10%")
+    job = plan(out, max_rejects=limit)
     parts = [job.write(rejecting(0, 10, 10)), job.write(rejecting(10, 200, 0))]
     report = job.commit(parts)
     assert (report.rows, report.urls, report.rejected) == (210, 200, 10)
     lines = (out / ".urlset/rejects.csv").read_text().splitlines()
     assert len(lines) == 11 and report.rejects["path"] == str(out / ".urlset/rejects.csv")
-    job = plan(out, max_rejects="10%")
+    job = plan(out, max_rejects=limit)
     parts = [job.write(rejecting(0, 10, 10)), job.write(rejecting(10, 20, 10))]
     for _ in range(2):  # the commit can be repeated
         with pytest.raises(urlset.RejectLimitError) as caught:
@@ -388,44 +409,64 @@ def test_a_killed_task_leaves_nothing_that_is_listed(out: Path) -> None:
     assert staged(out) == []
 
 
-@pytest.mark.parametrize("step", range(14))
-def test_a_commit_that_is_killed_is_completed(tmp_path: Path, step: int) -> None:
-    """Killed at a rename or removal: the old set is live, or the next build completes it."""
-    out = tmp_path / "out"
+DYING_COMMIT = """
+import os, pickle, sys
+from urlset import Part
+left = [int(sys.argv[2])]
+def dying(call):
+    def counted(*args, **kwargs):
+        left[0] -= 1
+        if left[0] < 0:
+            os._exit(9)
+        return call(*args, **kwargs)
+    return counted
+job = pickle.loads(bytes.fromhex(sys.argv[1]))
+parts = [Part.from_json(text) for text in sys.argv[3:]]
+for name in ('replace', 'unlink', 'rmdir'):
+    setattr(os, name, dying(getattr(os, name)))
+job.commit(parts)
+"""
+
+
+def killed_commit(out: Path, step: int) -> tuple[Job, list[Part]]:
+    """A job over a live set whose commit was killed at one of its renames and removals."""
     job = plan(out)
     job.commit([job.write(table(0, 250))])
     job = plan(out)
-    parts = [job.write(table(1_000, 1_150)).to_json(), job.write(table(1_150, 1_300)).to_json()]
-    code = (
-        "import os, pickle, sys\n"
-        "from urlset import Part\n"
-        "left = [int(sys.argv[2])]\n"
-        "def dying(call):\n"
-        "    def counted(*args, **kwargs):\n"
-        "        left[0] -= 1\n"
-        "        if left[0] < 0:\n"
-        "            os._exit(9)\n"
-        "        return call(*args, **kwargs)\n"
-        "    return counted\n"
-        "job = pickle.loads(bytes.fromhex(sys.argv[1]))\n"
-        "parts = [Part.from_json(text) for text in sys.argv[3:]]\n"
-        "for name in ('replace', 'unlink', 'rmdir'):\n"
-        "    setattr(os, name, dying(getattr(os, name)))\n"
-        "job.commit(parts)\n"
-    )
-    command = [sys.executable, "-c", code, pickle.dumps(job).hex(), str(step), *parts]
-    done = subprocess.run(command, check=False)
-    assert done.returncode in (0, 9)
-    old, new = locs(0, 250), locs(1_000, 1_300)
+    parts = [job.write(table(1_000, 1_150)), job.write(table(1_150, 1_300))]
+    texts = [part.to_json() for part in parts]
+    command = [sys.executable, "-c", DYING_COMMIT, pickle.dumps(job).hex(), str(step), *texts]
+    assert subprocess.run(command, check=False).returncode in (0, 9)
+    return job, parts
+
+
+@pytest.mark.parametrize("step", range(14))
+def test_a_commit_that_is_killed_is_completed(tmp_path: Path, step: int) -> None:
+    """Killed at any step: the old set is live, or the next build completes the new one."""
+    out = tmp_path / "out"
+    job, parts = killed_commit(out, step)
     was_begun = (out / ".urlset/publish.json").exists()
     try:
-        job.commit([Part.from_json(text) for text in parts])
+        job.commit(parts)
     except urlset.PublishError as error:
         assert error.code in ("publish.conflict", "job.closed") and (was_begun or step > 8)
-    assert [entry["loc"] for entry in read_set(out)] == new != old
+    assert [entry["loc"] for entry in read_set(out)] == locs(1_000, 1_300)
     job.abort()
     assert urlset.verify(out).counts == {} and staged(out) == []
     assert not (out / ".urlset/publish.json").exists()
+
+
+@pytest.mark.parametrize("step", range(14))
+def test_an_abort_after_a_killed_commit(tmp_path: Path, step: int) -> None:
+    """Engines abort after a commit that failed: what the journal needs stays."""
+    out = tmp_path / "out"
+    job, _ = killed_commit(out, step)
+    job.abort()
+    new = plan(out)  # completes what was begun
+    live = [entry["loc"] for entry in read_set(out)]
+    assert live in (locs(0, 250), locs(1_000, 1_300))
+    assert urlset.verify(out).counts == {} and staged(out) == [f"staging-{new.id}"]
+    assert new.commit([new.write(table(5_000, 5_100))]).published
 
 
 def test_compressed_bytes_are_those_of_the_files(out: Path) -> None:

@@ -36,7 +36,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "option*": ("keywords", *BASE),
     "keywords": ("option*",),
     "report": ("option*", *BASE),
-    # where a set is published; only its package knows which kind of destination it is
+    # the place of publication; only this package depends on its kind
     "destination.*": ("transport.*", "option*", *BASE),
     # the stages of a build; they do not import each other
     "build.source.*": ("transport.*", "option*", *BASE),
@@ -54,6 +54,10 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "build.write": ("build.*", "destination.interface", "report", *BASE),
     "build.commit": ("build.*", "destination.*", "report", "option*", *BASE),
     "build.job": ("build.*", "destination.*", "report", "toml", "option*", *BASE),
+    # the same job on engines
+    "engine": ("build.job", "build.part", "report", "option*", *BASE),
+    "spark": ("engine", "build.job", "option*", *BASE),
+    "ray": ("engine", "report", *BASE),
     "build.init": ("build.source.*", "option*", *BASE),
     # reading back
     "inspect.*": (

@@ -25,6 +25,8 @@ MOST = 300
 
 MEASURE = """
 import resource, subprocess, sys
+
+pytestmark = pytest.mark.long
 run = subprocess.run(sys.argv[1:], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 usage = resource.getrusage(resource.RUSAGE_CHILDREN)
 print(run.returncode, usage.ru_maxrss >> 10)

@@ -17,6 +17,8 @@ import pytest
 from conftest import ROOT, SITE
 from lxml import etree
 
+pytestmark = pytest.mark.long
+
 NAMESPACE = "http://www.google.com/schemas/sitemap-pagemap/1.0"
 OBJECTS: list[dict[str, Any]] = [
     {

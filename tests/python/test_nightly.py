@@ -15,6 +15,8 @@ from conftest import SITE, files, read_bytes, read_index, read_set, read_shard, 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+pytestmark = pytest.mark.long
+
 Row = tuple[str, str]  # a path and a lastmod
 
 

@@ -23,6 +23,8 @@ import urlset
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+pytestmark = pytest.mark.long
+
 NS = "http://www.sitemaps.org/schemas/sitemap/0.9"
 EXTENSIONS = {
     "image": "http://www.google.com/schemas/sitemap-image/1.1",

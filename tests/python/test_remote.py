@@ -25,6 +25,8 @@ from conftest import SITE, read_set, urlset, wait_until_idle
 from urlset import ConfigError, InputError
 from urlset.build.source import remote
 
+pytestmark = pytest.mark.long
+
 URLS = [f"{SITE}/p/{i}" for i in range(3_000)]
 TABLE = pa.table({"url": URLS, "n": range(3_000)})
 

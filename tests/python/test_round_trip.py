@@ -16,6 +16,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from urlset.rows import write
 
+pytestmark = pytest.mark.long
+
 # values that a build writes unchanged: one line of legal characters without white space around it
 word = st.text(
     st.characters(exclude_categories=["C", "Z"], include_characters=" "), min_size=1, max_size=12

@@ -21,6 +21,8 @@ import urlset
 from urlset.inspect.diff import Changes
 from urlset.rows import Rows, _write
 
+pytestmark = pytest.mark.long
+
 NS = "http://www.sitemaps.org/schemas/sitemap/0.9"
 FILES, URLS = 5, 20_000
 

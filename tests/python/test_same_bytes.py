@@ -21,6 +21,8 @@ import pytest
 import urlset as package
 from conftest import SITE, read_set
 
+pytestmark = pytest.mark.long
+
 ROWS = 60_000
 
 #: libdeflate and both levels of ISA-L

@@ -14,6 +14,8 @@ import pytest
 import urlset as package
 from conftest import SITE, Ended, read_index, read_set, urlset
 
+pytestmark = pytest.mark.long
+
 NAMES = ("products", "categories", "sitemap", "a.b_c-D")
 
 

@@ -16,6 +16,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.long
+
 NS = "http://www.sitemaps.org/schemas/sitemap/0.9"
 STATUS = {signal.SIGINT: 130, signal.SIGTERM: 143}
 

@@ -23,6 +23,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from urlset.options import Options
 
+pytestmark = pytest.mark.long
+
 Row = tuple[str, str]  # loc and lastmod
 
 #: bytes that are sorted in memory: one run per batch, several runs, one run

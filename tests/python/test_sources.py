@@ -21,6 +21,8 @@ import urlset as package
 from conftest import SITE, files, read_set, urlset
 from urlset import ConfigError, DataError, InputError
 
+pytestmark = pytest.mark.long
+
 N = 5_000
 
 

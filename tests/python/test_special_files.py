@@ -16,6 +16,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.long
+
 NS = "http://www.sitemaps.org/schemas/sitemap/0.9"
 HOST = "https://www.shop.example"
 COMMAND = [sys.executable, "-c", "from urlset.cli import main; main()"]

@@ -18,6 +18,8 @@ import urlset as package
 from conftest import SITE, Ended, files, read_set, urlset
 from urlset import PublishError
 
+pytestmark = pytest.mark.long
+
 
 def catalog(tmp_path: Path, rows: int, tag: str = "p") -> Path:
     path = tmp_path / f"{tag}-{rows}.csv"

@@ -24,6 +24,8 @@ from test_store_publish import crawled, urls
 from urlset.destination import store_publication, uploads
 from urlset.transport import store
 
+pytestmark = pytest.mark.long
+
 #: one fault, or one for each attempt from then on
 ONCE, ALWAYS = "once", "always"
 #: the requests of the builds below, and a few more that follow a fault
@@ -198,7 +200,7 @@ class Meeting:
 
 def race(shop: Shop, rounds: int) -> None:
     """Two builds, of different rows and of the same ones in turn: one wins, the other says so."""
-    shop.env["URLSET_STORE_TIMEOUT"] = "120"  # one waits for the start of the other
+    shop.env["URLSET_STORE_TIMEOUT"] = "120"  # a write waits for the other build
     assert shop.build(0, 150) is None
     for number in range(1, rounds + 1):
         shop.proxy.fault = Meeting()

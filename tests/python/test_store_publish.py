@@ -26,6 +26,8 @@ from store_servers import BUCKET, FAULTS, Proxy, Request, Server, fake_gcs, obje
 from urlset import ConfigError, ConflictError, Job, PublishError, _core
 from urlset.destination import store_publication, uploads
 
+pytestmark = pytest.mark.long
+
 SHARD = re.compile(r"sitemap-[0-9a-f]{16}-[0-9a-f]{16}\.xml\.gz")
 OPTIONS: Any = {"site": SITE, "max_urls": 100, "max_shrink": "100%"}
 
@@ -61,7 +63,7 @@ def proxy(s3: Server, monkeypatch: pytest.MonkeyPatch) -> Iterator[Proxy]:
     with Proxy(s3.port).running() as running:
         for name, value in s3.through(running.port).items():
             monkeypatch.setenv(name, value)
-        monkeypatch.setenv("URLSET_STORE_TIMEOUT", "2")
+        monkeypatch.setenv("URLSET_STORE_TIMEOUT", "5")
         yield running
 
 

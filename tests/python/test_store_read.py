@@ -26,6 +26,8 @@ from urlset import InputError
 from urlset.build.source import store
 from urlset.transport import store_reader
 
+pytestmark = pytest.mark.long
+
 ROWS = 3_000
 URLS = [f"{SITE}/p/{i}" for i in range(ROWS)]
 CSV = ("url,n\n" + "".join(f"{url},{i}\n" for i, url in enumerate(URLS))).encode()

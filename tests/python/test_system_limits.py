@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 from urlset.cli import cli, main
 
+pytestmark = pytest.mark.long
+
 SITE = "https://shop.example"
 URLSET = [sys.executable, "-m", "urlset"]
 

@@ -18,6 +18,8 @@ from typing import ClassVar
 import pytest
 import urlset
 
+pytestmark = pytest.mark.long
+
 NS = "http://www.sitemaps.org/schemas/sitemap/0.9"
 HEAD = f'<urlset xmlns="{NS}">'
 URL = "<url><loc>https://www.shop.example/a</loc></url>"

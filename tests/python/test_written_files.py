@@ -15,6 +15,8 @@ import pytest
 import urlset as package
 from conftest import ROOT, SITE, Ended, read_set, urlset
 
+pytestmark = pytest.mark.long
+
 
 def catalog(path: Path, rows: int, bad: int = 0) -> Path:
     path.write_text("url\n" + "".join(f"{SITE}/{n}\n" for n in range(rows)) + "x:\n" * bad)

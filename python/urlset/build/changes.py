@@ -98,7 +98,7 @@ def _write_changes(old: list[SitemapFile], new: list[SitemapFile], file: Path) -
 
 
 def _planned(publication: Publication, target: Target, pending: str, *, empty: bool) -> list[Feed]:
-    """Where each feed goes: the newest to ``target``, those before it beside it.
+    """The path of each feed: the newest goes to ``target``, earlier ones to the same folder.
 
     An empty feed is not delivered if another one of the same format waits: the last of those
     goes to ``target``.
@@ -118,7 +118,7 @@ def _planned(publication: Publication, target: Target, pending: str, *, empty: b
 
 
 def _place(feed: Feed, target: Target, used: set[str]) -> Target:
-    """Where a feed of a previous build goes: its target, or a numbered name beside ``target``."""
+    """The path of a feed of a previous build: its target, or a numbered name beside ``target``."""
     suffix = Path(feed.pending).suffix
     wanted = absolute(target_of(feed.target))
     number = 0

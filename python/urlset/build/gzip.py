@@ -8,10 +8,10 @@ Measured on one core over finished XML shards (MB/s, and the compression ratio):
     ISA-L linked in                              level 1  667  4.18    level 2  627  4.29
         level 0 with a Huffman table made from the first shard         700  4.18
 
-A stream takes one call for each block of the shard (``BLOCK`` in ``shard/gzip.rs``), without the
-GIL, and needs no buffer for the whole shard. It is as fast as the linked library, and needs neither
-nasm nor autotools to build urlset. Hence the wheel is used, and libdeflate (in the Rust core) on
-platforms without it. The bytes of ISA-L may differ between CPU families.
+A stream takes one call for each block of the shard (``FixedBlocks`` in ``write/gzip.rs``), without
+the GIL, and needs no buffer for the whole shard. It is as fast as the linked library, and needs
+neither nasm nor autotools to build urlset. Hence the wheel is used, and libdeflate (in the Rust
+core) on platforms without it. The bytes of ISA-L may differ between CPU families.
 """
 
 from __future__ import annotations

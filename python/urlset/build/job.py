@@ -215,13 +215,14 @@ class Job:
         """Identifies the job; its parts contain it."""
         return self._plan.job or ""
 
-    def write(self, source: Source | Iterable[Any]) -> Part:
+    def write(self, source: Source | Iterable[Any], *, name: str | None = None) -> Part:
         """Write one part: its shards are staged, and nothing is live.
 
         A part that is written twice is harmless: commit one of the two.
 
         Args:
             source: as for :func:`urlset.build`; without any record batch the part is empty.
+            name: of the source, in errors and in the reject file; by default what it is.
 
         Raises:
             ConfigError: a missing or ambiguous column.
@@ -232,6 +233,8 @@ class Job:
         plan = self._plan
         sources = _sources(_unless_empty(source), plan.options.format)
         inputs = [open_inputs(sources, plan.options) if sources else []]
+        if name is not None:
+            inputs = [[replace(one, name=name) for one in inputs[0]]]
         try:
             with plan.destination.staging(plan.name, self.id) as staging:
                 return Writer(plan, staging).write(inputs)

@@ -76,7 +76,7 @@ class Writer:
         rejects = staging.scratch / f"rejects-{number}.new"
         self.rejects.append(rejects)
         settings = plan.settings[number] | {"taken": self._taken}
-        if plan.job is not None and "share" in settings["max_rejects"]:
+        if plan.job is not None:
             settings["max_rejects"] = ANY_REJECTS
         try:
             # the only call of the core that builds; the destination decides where it writes

@@ -21,7 +21,7 @@ From Python: urlset.read(...) returns rows for pyarrow, Polars, DuckDB and panda
 
 
 def _run(target: str, output: str, format: str | None, quiet: bool, **options: Any) -> int:
-    """Turn sitemaps back into rows: a file, a folder, an index with all it lists, or a URL."""
+    """Turn sitemaps back into rows: a file, a folder, an index with its sitemaps, or a URL."""
     from ..inspect.read import read as rows_of
     from ..rows import format_of, write
 

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from ..inspect.verify import Problem, VerifyReport
 
 EXAMPLES = """\b
-  urlset verify sitemaps/                        a folder, as a build leaves it
-  urlset verify sitemaps/sitemap.xml --strict    an index and all it lists
+  urlset verify sitemaps/                        a folder of a build
+  urlset verify sitemaps/sitemap.xml --strict    an index and its sitemaps
   urlset verify https://www.shop.example/sitemap.xml
   urlset verify old.xml.gz --jsonl - | jq .code
 
@@ -35,7 +35,7 @@ MAX_PLACE, MAX_TEXT = 80, 160
 def _run(
     target: str, json_path: str | None, jsonl_path: str | None, quiet: bool, **options: Any
 ) -> int:
-    """Check sitemaps: a file, a folder, an index with all it lists, or a URL."""
+    """Check sitemaps: a file, a folder, an index with its sitemaps, or a URL."""
     if json_path == "-" and jsonl_path == "-":
         raise click.UsageError("only one of --json and --jsonl can go to stdout")
     for name, path in (("json", json_path), ("jsonl", jsonl_path)):

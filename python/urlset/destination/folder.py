@@ -14,7 +14,7 @@ from .completion import Completion
 from .directory import Directory, folder_of
 from .manifest import is_sitemap
 from .publication import FolderPublication, closed, job_staging
-from .state import DEFAULT_NAME, STATE, STATE_FILES
+from .state import DEFAULT_NAME, STATE, STATE_FILES, read_journal
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,13 +67,20 @@ class FolderDestination:
                 files.clear(attempt)
 
     def abort(self, name: str, job: str) -> None:
-        """Removes the staging of a job; it is not an error if there is none."""
+        """Removes the staging of a job; it is not an error if there is none.
+
+        A commit that was cut off after its journal was written is completed by the next build,
+        which needs what is staged.
+        """
         with (
             Completion().writing(self._state),
             contextlib.suppress(FileNotFoundError),
             contextlib.ExitStack() as opened,
         ):
-            self._state_of(name, opened).clear(job_staging(job))
+            state = self._state_of(name, opened)
+            journal = read_journal(state)
+            if journal is None or journal.new is None or journal.staging != job_staging(job):
+                state.clear(job_staging(job))
 
     def _open_staging(self, name: str, job: str, opened: contextlib.ExitStack) -> Directory:
         try:

@@ -7,7 +7,7 @@ publication is the same for both: stage the shards, then the manifest, the index
 An object store implements it as follows. Shards have content names (``name_salt``) and are
 written at once, only if absent; staging is the final place. ``publish`` writes the manifest under a
 name that the index contains, then replaces the index only if its version has not
-changed. What a lost race leaves behind is not listed.
+changed. No index lists the files of a build that lost this race.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .manifest import Feed, Manifest, ShardRecord
 
 
 class Stored(NamedTuple):
-    """What is known of a stored file without reading it.
+    """The metadata of a stored file.
 
     Attributes:
         size: in bytes.
@@ -57,7 +57,7 @@ class Staging(Protocol):
         """The sizes of files that may differ from what the core wrote, by name."""
 
     def sink(self) -> Path | ShardSink:
-        """What the core writes shards to: a folder that exists, or what takes them."""
+        """Where the core writes shards: an existing folder, or an object that receives them."""
 
     def complete(self, names: Mapping[str, str], rejects: Sequence[Path]) -> list[str]:
         """Ends a part.
@@ -80,7 +80,7 @@ class Publication(Staging, Protocol):
 
     @property
     def leftovers(self) -> Mapping[str, int]:
-        """What the publication could not remove, by warning code."""
+        """The number of files that the publication could not remove, by warning code."""
 
     @property
     def temporary(self) -> Path:

@@ -274,7 +274,7 @@ def damaged(path: Path | str) -> PublishError:
 
 @contextmanager
 def _checking(path: Path | str) -> Iterator[None]:
-    """Converts what the checks below raise."""
+    """Converts the exceptions of the checks below."""
     try:
         yield
     except PublishError as error:

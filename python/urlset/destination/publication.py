@@ -187,7 +187,7 @@ class FolderPublication:
 
     @property
     def leftovers(self) -> dict[str, int]:
-        """Files in the place of old sitemaps that urlset did not make, and left."""
+        """The number of foreign files with the names of old sitemaps; they were not removed."""
         return {"publish.left": self._steps.left} if self._steps.left else {}
 
     @property

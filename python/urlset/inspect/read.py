@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def read(target: str | os.PathLike[str], **options: Unpack[ReadKeywords]) -> Rows:
-    """Read a sitemap, an index with all it lists, a folder, or an http(s) URL.
+    """Read a sitemap, an index with its sitemaps, a folder, or an http(s) URL.
 
     The columns, in the order of the files and their entries:
 

@@ -92,7 +92,7 @@ class VerifyReport:
 
 
 def verify(target: str | os.PathLike[str], **options: Unpack[VerifyKeywords]) -> VerifyReport:
-    """Check a sitemap, an index with all it lists, a folder of them, or an http(s) URL.
+    """Check a sitemap, an index with its sitemaps, a folder of them, or an http(s) URL.
 
     Args:
         target: a file, a folder or a URL, of any producer, plain or gzip, XML or text.

@@ -47,7 +47,7 @@ use crate::build::render::rules::Rules;
 use crate::build::shard::Packing;
 use crate::build::shard::packer::Limits;
 use crate::build::shard::sort::Sorter;
-use crate::build::shard::split::Spleftovers;
+use crate::build::shard::split::Splitter;
 use crate::build::write::rejects::RejectFile;
 use crate::build::write::writer::{Destination, ShardWriter};
 use crate::config::{Config, Duplicates, Output};
@@ -199,7 +199,7 @@ fn packer(config: &Config, folder: PathBuf) -> SetPacker {
         text: config.output == Output::Text,
     };
     match &config.split_by {
-        Some(column) => SetPacker::Split(Spleftovers::new(config, limits, column, folder)),
+        Some(column) => SetPacker::Split(Splitter::new(config, limits, column, folder)),
         None => SetPacker::One(Packing::new(config.layout, limits)),
     }
 }

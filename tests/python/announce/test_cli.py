@@ -22,7 +22,7 @@ from .conftest import (
     write_list,
 )
 
-pytestmark = pytest.mark.usefixtures("keyed")
+pytestmark = [pytest.mark.long, pytest.mark.usefixtures("keyed")]
 
 
 def everything(engine):

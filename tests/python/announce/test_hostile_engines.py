@@ -15,6 +15,8 @@ from hostile_server import ENDLESS, FLOODS, WRONG, HostileServer, body, redirect
 
 from .conftest import assert_no_key, make_site, page, run_cli, write_list
 
+pytestmark = pytest.mark.long
+
 ALL = {**ENDLESS, **FLOODS, **WRONG}
 ENGINES = ["indexnow", "bing", "yandex", "google", "robots"]
 GOOGLE_TOKEN = "ya29.token-token-token-token"

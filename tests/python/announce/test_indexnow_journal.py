@@ -28,7 +28,7 @@ from .conftest import (
     tell_indexnow as tell,
 )
 
-pytestmark = pytest.mark.usefixtures("keyed", "quick")
+pytestmark = [pytest.mark.long, pytest.mark.usefixtures("keyed", "quick")]
 
 
 def test_a_repeated_run_sends_nothing_within_five_minutes(site, engine, tmp_path, monkeypatch):

@@ -7,7 +7,7 @@ use crate::build::pipeline::message::Input;
 use crate::build::render::hreflang_groups::HreflangGroups;
 use crate::build::shard::Packing;
 use crate::build::shard::sort::Sorter;
-use crate::build::shard::split::Spleftovers;
+use crate::build::shard::split::Splitter;
 use crate::error::Result;
 use crate::flow::chunk::{Chunk, Counts};
 use crate::flow::outcome::{SetEntry, ShardEntry};
@@ -24,7 +24,7 @@ pub(crate) struct Assembly<'r> {
 /// Fills the shards of one set or of several.
 pub(crate) enum SetPacker {
     One(Packing),
-    Split(Spleftovers),
+    Split(Splitter),
 }
 
 /// All shards and sets of a run.
@@ -69,7 +69,7 @@ impl Assembly<'_> {
         let emit = &mut |shard| self.dispatch.send(shard);
         match &mut self.packer {
             SetPacker::One(packing) => packing.push(chunk, emit),
-            SetPacker::Split(spleftovers) => spleftovers.push(chunk, emit),
+            SetPacker::Split(splitter) => splitter.push(chunk, emit),
         }
     }
 
@@ -84,8 +84,8 @@ impl Assembly<'_> {
         let Assembly { packer, mut dispatch, .. } = self;
         let mut sets = Vec::new();
         match packer {
-            SetPacker::Split(spleftovers) => {
-                sets = spleftovers.finish(&mut |shard| dispatch.send(shard))?
+            SetPacker::Split(splitter) => {
+                sets = splitter.finish(&mut |shard| dispatch.send(shard))?
             }
             SetPacker::One(packing) => {
                 packing.finish().map_or(Ok(()), |last| dispatch.send(last))?;

@@ -22,7 +22,7 @@ const MAX_MEMORY: usize = 64 << 20;
 const RUN_BYTES: usize = 64 << 10;
 
 /// Packs the elements of each value separately.
-pub struct Spleftovers {
+pub struct Splitter {
     limits: Limits,
     layout: Layout,
     column: String,
@@ -47,10 +47,10 @@ struct OpenSet {
     shards: usize,
 }
 
-impl Spleftovers {
-    /// A spleftovers for a configuration with `split_by`. The spill file goes to `folder`.
-    pub fn new(config: &Config, limits: Limits, column: &str, folder: PathBuf) -> Spleftovers {
-        Spleftovers {
+impl Splitter {
+    /// A splitter for a configuration with `split_by`. The spill file goes to `folder`.
+    pub fn new(config: &Config, limits: Limits, column: &str, folder: PathBuf) -> Splitter {
+        Splitter {
             limits,
             layout: config.layout,
             column: column.to_owned(),
@@ -192,8 +192,8 @@ mod tests {
             let config = Config::from_json(json).unwrap();
             let folder = std::env::temp_dir().join(format!("urlset-split-{}", std::process::id()));
             std::fs::create_dir_all(&folder).unwrap();
-            let mut spleftovers = Spleftovers::new(&config, limits, "c", folder.clone());
-            spleftovers.max_memory = budget;
+            let mut splitter = Splitter::new(&config, limits, "c", folder.clone());
+            splitter.max_memory = budget;
             let mut wanted: Vec<Vec<u8>> = vec![Vec::new(); 300];
             let mut got = wanted.clone();
             let mut shards = 0;
@@ -226,9 +226,9 @@ mod tests {
                     });
                     wanted[place].extend_from_slice(element.as_bytes());
                 }
-                spleftovers.push(&chunk, &mut emit).unwrap();
+                splitter.push(&chunk, &mut emit).unwrap();
             }
-            let sets = spleftovers.finish(&mut emit).unwrap();
+            let sets = splitter.finish(&mut emit).unwrap();
             assert_eq!(sets.iter().map(|set| set.shards).sum::<usize>(), shards);
             assert_eq!(got, wanted);
             for (set, value) in sets.iter().zip(&order) {

@@ -1,0 +1,122 @@
+"""What the writers for Spark and Ray share: a job whose tasks run on one core each."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable, Iterator, Mapping
+from difflib import get_close_matches
+from typing import Any
+
+from .build.job import Job
+from .build.part import Part
+from .errors import ConfigError, Error, PublishError
+from .option_table import options_of
+from .options import Options
+from .report import Report
+
+#: options for the files of an input; the engine has read them
+OF_FILES = ("format", "delimiter", "encoding", "max_cell")
+
+
+def plan(given: Mapping[str, Any]) -> Job:
+    """The job for the rows of an engine.
+
+    Args:
+        given: the options of :func:`urlset.build`, and ``config``. ``threads`` is 1 by default: an
+            engine runs a task on each core.
+
+    Raises:
+        ConfigError: wrong options; ``config.unknown``: an unknown one.
+        PublishError: the output cannot be written, or another build is publishing there.
+    """
+    known = ["config", *(one.key for one in options_of(Options) if one.key not in OF_FILES)]
+    for key in given:
+        name = key.removesuffix("_")
+        if name in OF_FILES:
+            raise ConfigError(
+                f"{name}: is for files, and the engine has read them; omit it", code="job.option"
+            )
+        if name not in known:
+            close = get_close_matches(name, known, 1)
+            hint = f"; did you mean {close[0]}?" if close else ""
+            raise ConfigError(f"unknown option {key!r}{hint}", code="config.unknown")
+    return Job(**{"threads": 1, **given})
+
+
+class Batches:
+    """An iterator that keeps the exception of another one: a stream of Arrow passes only its text.
+
+    Attributes:
+        error: what the engine, or code of the user that runs in the task, raised.
+    """
+
+    def __init__(self, batches: Iterator[Any]) -> None:
+        self._batches = batches
+        self.error: Exception | None = None
+
+    def __iter__(self) -> Batches:
+        return self
+
+    def __next__(self) -> Any:
+        try:
+            return next(self._batches)
+        except StopIteration:
+            raise
+        except Exception as error:
+            self.error = error
+            raise
+
+
+def write(job: Job, batches: Iterator[Any], number: int) -> str:
+    """Writes the rows of a task; what it raises names the partition.
+
+    Nothing here reads ``batches`` again after an error: only the engine can produce the rows of a
+    failed task from the start.
+
+    Args:
+        batches: record batches of pyarrow.
+        number: of the partition.
+
+    Returns:
+        The part as JSON.
+    """
+    partition = f"partition {number}"
+    source = Batches(batches)
+    try:
+        return job.write(source, name=partition).to_json()
+    except Error as error:
+        if source.error is not None:
+            raise source.error from None
+        message = str(error)
+        if not message.startswith(partition):
+            message = f"{partition}: {message}"
+        if error.code == "job.closed":
+            message += (
+                "; if the job still runs, this machine does not see the destination of the driver:"
+                " publish to a folder that all machines share"
+            )
+        named = copy.copy(error)
+        named.args = (message,)
+        raise named from None
+
+
+def commit(job: Job, messages: Iterable[str | None]) -> Report:
+    """Commits the parts of all tasks, in the order of their partitions.
+
+    Args:
+        messages: what :func:`write` returned, one for each partition; None if a task failed.
+
+    Raises:
+        PublishError: ``job.part``: the part of a task is missing.
+        Error: what :meth:`urlset.Job.commit` raises.
+    """
+    parts = []
+    for number, message in enumerate(messages):
+        if message is None:
+            raise PublishError(
+                f"partition {number}: the engine delivered no result; nothing was published; run"
+                " the job again",
+                code="job.part",
+            )
+        parts.append(Part.from_json(message))
+    return job.commit(parts)

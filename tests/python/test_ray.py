@@ -1,0 +1,289 @@
+"""Ray Data: a real cluster of worker processes, one commit for all tasks."""
+
+from __future__ import annotations
+
+import csv
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import engine_cases
+import pyarrow as pa
+import pyarrow.parquet as parquet
+import pytest
+import urlset
+from conftest import SITE
+from engine_cases import DATES, example, killing, listed, live, locs, must_be_whole, paused, staged
+
+ray = pytest.importorskip("ray", reason="the tests of Ray need Ray Data")
+
+import urlset.ray
+from ray import cloudpickle
+from ray import data as ray_data
+from ray.data._internal.execution.interfaces import TaskContext
+
+pytestmark = pytest.mark.long
+
+# their functions run in processes that cannot import them
+for module in (sys.modules[__name__], engine_cases):
+    cloudpickle.register_pickle_by_value(module)
+#: the smallest object store that Ray accepts is 75 MiB
+STORE = 100 << 20
+
+
+@pytest.fixture(scope="module", autouse=True)
+def cluster() -> Iterator[None]:
+    ray.init(
+        address="local", num_cpus=2, include_dashboard=False, object_store_memory=STORE,
+        log_to_driver=False, logging_level="ERROR", configure_logging=False,
+        runtime_env={"env_vars": {"PYTHONWARNINGS": "ignore"}},
+    )  # fmt: skip
+    context = ray_data.DataContext.get_current()
+    context.enable_progress_bars = False
+    context.target_max_block_size = 64 << 10  # a task that writes reads several blocks
+    try:
+        yield
+    finally:
+        ray.shutdown()
+
+
+def dataset(first: int, last: int, blocks: int = 4, **columns: Any) -> ray_data.Dataset:
+    """Rows in a fixed number of blocks, in their order."""
+    numbers = range(first, last)
+    table = pa.table(
+        {"loc": locs(first, last)} | {k: [v] * len(numbers) for k, v in columns.items()}
+    )
+    size = -(-len(numbers) // blocks)
+    return ray_data.from_arrow([table.slice(at, size) for at in range(0, len(numbers), size)])
+
+
+def write(data: ray_data.Dataset, out: Path, **options: Any) -> urlset.Report:
+    return urlset.ray.write(
+        data, site=SITE, out=out, **{"max_urls": 100, "max_shrink": "100%"} | options
+    )
+
+
+def test_tasks_write_and_one_commit_publishes(out: Path) -> None:
+    report = write(dataset(0, 1_000), out)
+    assert (report.rows, report.urls, report.published) == (1_000, 1_000, True)
+    assert sorted(live(out)) == sorted(locs(0, 1_000))
+    assert {path.name for path in out.glob("*.gz")} == listed(out)
+    must_be_whole(out)
+    again = write(dataset(0, 1_000), out)
+    assert not any(shard.changed for shard in again.shards)
+    write(dataset(500, 1_500, 7), out, layout="stable")
+    assert sorted(live(out)) == sorted(locs(500, 1_500))
+    must_be_whole(out)
+
+
+def test_blocks_of_pandas_and_empty_blocks(out: Path) -> None:
+    def some(frame: Any) -> Any:
+        return frame[frame["loc"].str.contains("/p/77")]
+
+    write(dataset(0, 1_000, 8).map_batches(some, batch_format="pandas"), out)
+    assert sorted(live(out)) == sorted([f"{SITE}/p/77", *locs(770, 780)])
+    for empty in (dataset(0, 100).filter(lambda row: False), ray_data.from_items([])):
+        with pytest.raises(urlset.DataError, match="there are no rows"):
+            write(empty, out)
+    assert len(live(out)) == 11
+    must_be_whole(out)
+
+
+def test_wrong_options(out: Path) -> None:
+    for options, message in (
+        ({"max_ulrs": 3}, "unknown option 'max_ulrs'; did you mean max_urls?"),
+        ({"format": "csv"}, "format: is for files"),
+        ({"duplicates": "drop"}, "duplicates: not in a job with several parts"),
+        ({"layout": "x"}, "layout: 'x' is not one of packed, stable"),
+    ):
+        with pytest.raises(urlset.ConfigError) as caught:
+            write(dataset(0, 10), out, **options)
+        assert message in str(caught.value)
+    context = ray_data.DataContext.get_current()
+    context.max_errored_blocks = 1  # Ray would leave out rows
+    try:
+        with pytest.raises(urlset.ConfigError) as caught:
+            write(dataset(0, 10), out)
+    finally:
+        context.max_errored_blocks = 0
+    assert caught.value.code == "ray.errored_blocks"
+    assert not out.exists()
+
+
+def test_wrong_rows(out: Path) -> None:
+    write(dataset(0, 100), out)
+    with pytest.raises(urlset.ConfigError, match=r'^partition .*there are: "address"') as caught:
+        write(dataset(0, 1_000).rename_columns({"loc": "address"}), out)
+    assert caught.value.code == "column.missing" and "\n" not in str(caught.value)
+
+    def spoil(batch: pa.Table) -> pa.Table:
+        column = [loc if not loc.endswith("/p/600") else "x:" for loc in batch["loc"].to_pylist()]
+        return pa.table({"loc": column})
+
+    wrong = dataset(0, 1_000).map_batches(spoil, batch_format="pyarrow")
+    with pytest.raises(urlset.DataError, match=r"^partition .: row 101: .*https"):
+        write(wrong, out, on_invalid="fail")
+    # Ray compares the blocks that it joins; a task may get several
+    tables = [pa.table({"loc": one}) for one in (locs(0, 100), list(range(100)))]
+    sink = urlset.ray.SitemapSink(site=SITE, out=out)
+    context = TaskContext(task_idx=3, op_name="Write")
+    with pytest.raises(urlset.Error, match=r"^partition 3: .*column 'loc' is int64") as damaged:
+        sink.write(tables, context)
+    sink.on_write_failed(damaged.value)
+    assert "\n" not in str(damaged.value)
+    assert live(out) == locs(0, 100)
+    must_be_whole(out)
+
+
+def test_rejects_of_all_tasks(out: Path) -> None:
+    """One block is rejected as a whole."""
+    tables = [pa.table({"loc": locs(0, 300)}), pa.table({"loc": ["x:"] * 50})]
+    for limit in ("10%", 49):
+        with pytest.raises(urlset.RejectLimitError, match=r"50 of 350 rows rejected.*rejects.csv"):
+            write(ray_data.from_arrow(tables), out, max_rejects=limit)
+        assert len(read_rejects(out)) == 50 and not list(out.glob("*.xml"))
+    report = write(ray_data.from_arrow(tables), out, max_rejects=50)
+    assert (report.rows, report.urls, report.rejected) == (350, 300, 50)
+    rows = read_rejects(out)
+    assert {row["code"] for row in rows} == {"loc.scheme"} and len(rows) == 50
+    assert {row["input"] for row in rows} == {"partition 1"}
+    must_be_whole(out)
+
+
+def read_rejects(out: Path) -> list[dict[str, str]]:
+    with (out / ".urlset/rejects.csv").open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_an_error_of_the_user_stays_what_it_is(out: Path) -> None:
+    write(dataset(0, 100), out)
+
+    def broken(batch: pa.Table) -> Any:
+        yield batch
+        raise ZeroDivisionError("of the user")
+
+    with pytest.raises(ZeroDivisionError, match="of the user"):
+        write(dataset(0, 1_000).map_batches(broken, batch_format="pyarrow"), out)
+    assert live(out) == locs(0, 100)
+    must_be_whole(out)
+
+
+def paused_dataset(data: ray_data.Dataset, at: int, mark: Path) -> ray_data.Dataset:
+    """Rows that arrive in blocks of 100, in the process that writes them."""
+
+    def pause(batch: pa.Table) -> Any:
+        batch = batch.append_column("pad", [["x" * 1_000] * batch.num_rows])
+        yield from paused((batch.slice(n, 100) for n in range(0, len(batch), 100)), at, mark)
+
+    return data.map_batches(pause, batch_format="pyarrow", batch_size=None)
+
+
+def test_a_killed_worker_process(tmp_path: Path, out: Path) -> None:
+    """SIGKILL hits a process that is writing a part; Ray runs the task again from its start."""
+    mark = tmp_path / "mark"
+    with killing(out, mark) as killed:
+        report = write(paused_dataset(dataset(0, 4_000, 2), 5, mark), out)
+    assert len(killed) == 1
+    assert report.rows == 4_000 and sorted(live(out)) == sorted(locs(0, 4_000))
+    must_be_whole(out)
+
+
+def test_a_failed_attempt_starts_from_the_beginning(tmp_path: Path, out: Path) -> None:
+    marks = tmp_path / "marks"
+    marks.mkdir()
+
+    def exits_once(batch: pa.Table) -> Any:
+        yield batch.slice(0, 100)
+        mark = marks / batch["loc"][0].as_py().rpartition("/")[2]
+        if not mark.exists():
+            mark.touch()
+            os._exit(1)
+        yield batch.slice(100)
+
+    data = dataset(0, 2_000).map_batches(exits_once, batch_format="pyarrow", batch_size=None)
+    write(data, out)
+    assert len(list(marks.iterdir())) == 4
+    assert sorted(live(out)) == sorted(locs(0, 2_000))
+    must_be_whole(out)
+
+
+def test_a_retry_inside_the_process_starts_from_the_beginning(tmp_path: Path, out: Path) -> None:
+    mark = tmp_path / "mark"
+
+    def raises_once(batch: pa.Table) -> Any:
+        yield batch.slice(0, 100)
+        if not mark.exists():
+            mark.touch()
+            raise ValueError("not now")
+        yield batch.slice(100)
+
+    context = ray_data.DataContext.get_current()
+    context.retried_map_errors, context.max_map_retries = True, 2
+    try:
+        data = dataset(0, 1_000, 1, pad="x" * 1_000)
+        write(data.map_batches(raises_once, batch_format="pyarrow", batch_size=None), out)
+    finally:
+        context.retried_map_errors, context.max_map_retries = False, 0
+    assert mark.exists() and sorted(live(out)) == sorted(locs(0, 1_000))
+    must_be_whole(out)
+
+
+def test_a_destination_that_the_tasks_cannot_reach(out: Path) -> None:
+    write(dataset(0, 100), out)
+
+    def hiding(batch: pa.Table) -> pa.Table:
+        import shutil
+
+        for staging in (out / ".urlset").glob("staging-*"):
+            shutil.rmtree(staging, ignore_errors=True)
+        return batch
+
+    with pytest.raises(urlset.PublishError, match=r"^partition .*all machines share") as caught:
+        write(dataset(0, 500).map_batches(hiding, batch_format="pyarrow"), out)
+    assert caught.value.code == "job.closed"
+    assert live(out) == locs(0, 100)
+    must_be_whole(out)
+
+
+def test_of_two_jobs_the_first_commit_wins(out: Path) -> None:
+    def meanwhile(batch: pa.Table) -> pa.Table:
+        urlset.build(pa.table({"loc": [f"{SITE}/other"]}), site=SITE, out=out)
+        return batch
+
+    with pytest.raises(urlset.ConflictError):
+        write(dataset(0, 500, 1).map_batches(meanwhile, batch_format="pyarrow"), out)
+    assert live(out) == [f"{SITE}/other"]
+    must_be_whole(out)
+
+
+def test_the_sink_of_a_user(out: Path) -> None:
+    sink = urlset.ray.SitemapSink(site=SITE, out=out)
+    dataset(0, 100).write_datasink(sink)
+    assert sink.report.urls == 100 and live(out) == locs(0, 100)
+    unused = urlset.ray.SitemapSink(site=SITE, out=out)
+    assert staged(out) == [f"staging-{unused.job.id}"]
+    unused.job.abort()
+    must_be_whole(out)
+
+
+def test_the_example_of_the_documents(
+    tmp_path: Path, out: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "products").mkdir()
+    rows = pa.table({"product_url": locs(0, 100), "updated_at": DATES})
+    parquet.write_table(rows, tmp_path / "products/1.parquet")
+    exec(example("ray", tmp_path, out), {})
+    assert capsys.readouterr().out.endswith("100\n")
+    assert sorted(live(out)) == sorted(locs(0, 100))
+    must_be_whole(out)
+
+
+def test_without_ray_the_error_is_the_command() -> None:
+    code = "import sys; sys.modules['ray'] = None\nimport urlset\nimport urlset.ray\n"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    last = done.stderr.strip().splitlines()[-1]
+    assert last.endswith("pip install 'urlset[ray]'"), done.stderr
