@@ -59,7 +59,7 @@ from .store_state import (
     marked,
     read_live,
 )
-from .uploads import Uploads
+from .uploads import TEMPORARY, Uploads
 
 #: attempts of the commit while its outcome is not known, and the seconds before the next one,
 #: times its number: together as long as a store takes to answer again
@@ -398,7 +398,7 @@ class StorePublication:
                     " is live, and nothing of this one; run the build again",
                     code="publish.conflict",
                 )
-            if isinstance(failure, Error):
+            if isinstance(failure, Error) and (failure.code not in TEMPORARY or attempt > 1):
                 raise PublishError(f"{failure}; the previous set is still live", code=failure.code)
             time.sleep(PAUSE * attempt)
         raise PublishError(

@@ -10,7 +10,6 @@ from __future__ import annotations
 import threading
 import zlib
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from typing import Any
 
 from .. import _core
@@ -25,6 +24,9 @@ THREADS = 16
 MAX_WAITING = 32 << 20
 #: attempts where the store responds that another request for the same name is under way
 ATTEMPTS = 5
+#: what an attempt more may heal: obstore repeats only requests that may be sent twice, and does not
+#: know that equal names are equal objects
+TEMPORARY = ("store.timeout", "store.unreachable")
 #: seconds before the next attempt, times its number
 PAUSE = 0.2
 #: window bits of zlib for a gzip file
@@ -101,10 +103,16 @@ class Uploads:
         headers = self._headers(name)
         only: str | None = "create"
         for attempt in range(1, ATTEMPTS + 1):
-            with suppress(VersionError):
+            try:
                 version = self._location.put(name, data, only=only, headers=headers)
                 self.stored[name] = Stored(data.nbytes, 0, e_tag_of(version))
                 return
+            except VersionError:
+                pass
+            except PublishError as error:
+                if error.code not in TEMPORARY or attempt > 1:
+                    raise
+                continue
             found = self._location.head(name)
             if found is None:  # another request for this name is under way, or it was removed
                 threading.Event().wait(PAUSE * attempt)
