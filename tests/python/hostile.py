@@ -115,6 +115,9 @@ FLOODS = {
     "attributes that stand twice": Flood(HEAD, '<url a="" a="">'),
     "attributes without value": Flood(HEAD, "<url a/>"),
     "attributes without end": Flood(HEAD, '<url a="'),
+    "60 attributes": Flood(
+        HEAD, "<a " + " ".join(f'a{n}=""' for n in range(60)) + "/>", "</urlset>"
+    ),
     "70 attributes": Flood(HEAD, "<url " + " ".join(f'a{n}=""' for n in range(70)) + "/>"),
     "ampersands in an attribute": Flood(HEAD, '<url a="' + "&" * LONG + '"/>'),
     "ampersands in attributes": Flood(HEAD, '<url a="&"/>'),
@@ -186,6 +189,10 @@ FLOODS = {
         + " ".join(f'xmlns:{"a" * 15_000}{n:02}="u"' for n in range(60)) + ">",
         f"<url><{'a' * 15_000}00:b/></url>", "</urlset>",
     ),
+    "60 short prefixes": Flood(
+        f'<urlset xmlns="{NS}" ' + " ".join(f'xmlns:a{n:02}="u"' for n in range(60)) + ">",
+        "<a00:b/>", "</urlset>",
+    ),
     "undeclared prefixes": Flood(HEAD, "<a:b/>", "</urlset>"),
     "long names": Flood(HEAD, f"<{'a' * LONG}/>", "</urlset>"),
     "long tags of spaces": Flood(HEAD, f"<url {' ' * LONG}/>", "</urlset>"),
@@ -199,6 +206,12 @@ FLOODS = {
     ),
     "two hosts": Flood(
         HEAD, entry("") + entry("").replace("www.shop", "a.shop"), "</urlset>"
+    ),
+    "three hosts": Flood(
+        HEAD, "".join(entry("").replace("www", host) for host in "abc"), "</urlset>"
+    ),
+    "a thousand hosts": Flood(
+        HEAD, "".join(entry("").replace("www", f"a{n}") for n in range(1_000)), "</urlset>"
     ),
     "empty sitemaps of an index": Flood(INDEX, "<sitemap/>", "</sitemapindex>"),
     "sitemaps of an index": Flood(

@@ -79,9 +79,13 @@ impl FirstFound {
 
     fn add(&mut self, place: Place, other: Place) {
         *self.by_file.entry(place.file).or_default() += 1;
-        self.first.push(Found { place, other });
-        if self.first.len() > self.limit {
-            self.first.pop();
+        let found = Found { place, other };
+        if self.first.len() < self.limit {
+            self.first.push(found);
+        } else if let Some(mut last) = self.first.peek_mut()
+            && found < *last
+        {
+            *last = found;
         }
     }
 
@@ -189,7 +193,7 @@ pub fn report(
             report.findings.push(Finding {
                 code: (kind.code)(target),
                 at,
-                url: Some(text(&url, MAX_URL_SHOWN)),
+                url: Some(url),
                 message: (kind.message)(other),
             });
         }
@@ -200,7 +204,8 @@ pub fn report(
 /// The URL and line of a place.
 struct Located {
     at: Location,
-    url: Vec<u8>,
+    /// As shown: a URL may have 1 MiB.
+    url: String,
     other: Place,
 }
 
@@ -228,7 +233,7 @@ impl Visitor for Locator<'_, '_, '_> {
             && first.place.offset <= offset
         {
             if first.place.offset == offset {
-                let (at, url) = (entry.location(0), entry.loc.to_vec());
+                let (at, url) = (entry.location(0), text(entry.loc, MAX_URL_SHOWN));
                 self.located.push(Located { at, url, other: first.other });
             }
             self.found = rest;

@@ -83,8 +83,9 @@ impl EntryBuf {
             Role::Field => return self.part(PartField::Text(element), trim(text), at),
             Role::Checked | Role::Entry | Role::Link | Role::Block => return,
         };
-        let kept = if element.role == Role::Changefreq { text } else { trim(text) };
-        if trim(text).len() < text.len() {
+        let trimmed = trim(text);
+        let kept = if element.role == Role::Changefreq { text } else { trimmed };
+        if trimmed.len() < text.len() {
             self.padded |= 1 << which;
         }
         let start = self.arena.len() as u32;

@@ -4,7 +4,7 @@
 //! The time is counted in steps, not measured, so that the same file always has the same findings.
 //! A step takes at most 100 ns. A small file may expand to a document with millions of elements and
 //! findings. The limit depends on the size on disk, so that no file takes far longer than a sitemap of
-//! its size. `tests/python/test_verify_hostile.py` measures it.
+//! its size. `tests/python/test_hostile_documents.py` measures it.
 
 use std::fmt::Write;
 
@@ -90,6 +90,12 @@ impl Log {
     pub fn spend(&mut self, steps: u64) -> bool {
         self.steps = self.steps.saturating_sub(steps);
         self.steps > 0
+    }
+
+    /// The steps so far of a log without a limit.
+    #[cfg(test)]
+    pub fn spent(&self) -> u64 {
+        u64::MAX - self.steps
     }
 
     /// The message for a file that has reached a limit.

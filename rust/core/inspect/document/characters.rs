@@ -3,7 +3,7 @@
 use crate::inspect::codes;
 use crate::inspect::document::entry::Visitor;
 use crate::inspect::document::fast;
-use crate::inspect::document::names::{is_char, is_space, short};
+use crate::inspect::document::names::{first_illegal, is_char, is_space, short};
 use crate::inspect::document::window::MAX_TOKEN;
 use crate::inspect::document::xml::{Next, Parser};
 use crate::inspect::finding::{Location, quoted};
@@ -147,10 +147,7 @@ impl<V: Visitor> Parser<'_, V> {
 
     /// Reports the first character that XML does not allow.
     pub(super) fn check_characters(&mut self, part: &str, at: Location) {
-        if part.bytes().all(|b| matches!(b, b' '..=0x7f | b'\n' | b'\t' | b'\r')) {
-            return;
-        }
-        if let Some((offset, c)) = part.char_indices().find(|&(_, c)| !is_char(c)) {
+        if let Some((offset, c)) = first_illegal(part) {
             let at = Location { offset: at.offset + offset as u64, ..at };
             self.bad(&codes::XML_CHARACTER, at, || format!("the character U+{:04X}", c as u32));
         }

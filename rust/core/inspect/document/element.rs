@@ -166,6 +166,7 @@ impl<V: Visitor> Parser<'_, V> {
             if *name == "xmlns" || name.starts_with("xmlns:") {
                 continue;
             }
+            self.log.spend(self.namespaces.steps(name));
             let Some((ns, local)) = self.namespaces.attribute(name) else {
                 self.bad(&codes::NS_PREFIX, at, || {
                     format!(

@@ -11,6 +11,7 @@ use quick_xml::name::{
 
 use crate::inspect::document::model::{Ns, namespace};
 use crate::inspect::finding::text;
+use crate::simd::AsciiSet;
 
 /// The namespace of declarations.
 const XMLNS: &str = "http://www.w3.org/2000/xmlns/";
@@ -21,6 +22,11 @@ const MAX_ATTRIBUTES: usize = 64;
 const MAX_DECLARATIONS: usize = 64;
 /// The characters that are kept of the URI of a namespace.
 const MAX_URI_CHARS: usize = 200;
+
+/// The declarations with which a lookup compares a name in one step.
+const DECLARATIONS_PER_STEP: usize = 16;
+/// The bytes of prefixes that a lookup compares in one step: prefixes of the same length.
+const COMPARED_PER_STEP: usize = 1024;
 
 /// One attribute as written: name and raw value.
 pub type Raw<'a> = (&'a str, &'a str);
@@ -77,12 +83,17 @@ pub fn is_space(c: char) -> bool {
     matches!(c, ' ' | '\t' | '\r' | '\n')
 }
 
+/// The ASCII characters of a name after its first one, without the colon.
+const NAME: AsciiSet =
+    AsciiSet::new(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._");
+
 /// Whether `name` is a Name of XML 1.0 with at most one colon inside.
 pub fn is_name(name: &str) -> bool {
     let mut parts = name.split(':');
     let ok = |part: &str| {
-        let mut chars = part.chars();
-        chars.next().is_some_and(is_name_start) && chars.all(is_name_char)
+        // the usual characters are skipped fast: a name may have 1 MiB
+        let rest = NAME.first_not_in(part.as_bytes()).map_or("", |end| &part[end..]);
+        part.chars().next().is_some_and(is_name_start) && rest.chars().all(is_name_char)
     };
     parts.next().is_some_and(ok) && parts.next().is_none_or(ok) && parts.next().is_none()
 }
@@ -105,9 +116,25 @@ pub fn is_char(c: char) -> bool {
     matches!(c, '\t' | '\n' | '\r' | ' '..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' | '\u{10000}'..)
 }
 
+/// The ASCII characters that XML 1.0 allows.
+const LEGAL: AsciiSet = AsciiSet::new(
+    b"\t\n\r !\"#$%&'()*+,-./0123456789:;<=>?@ABCDEFGHIJKLMNOPQRSTUVWXYZ[\\]^_`\
+      abcdefghijklmnopqrstuvwxyz{|}~\x7f",
+);
+
+/// The first character that XML 1.0 does not allow, and its offset.
+pub fn first_illegal(text: &str) -> Option<(usize, char)> {
+    // ASCII is skipped fast
+    let start = LEGAL.first_not_in(text.as_bytes())?;
+    let (at, c) = text[start..].char_indices().find(|&(_, c)| !is_char(c))?;
+    Some((start + at, c))
+}
+
 /// The namespace declarations in scope.
 pub struct Namespaces {
     resolver: NamespaceResolver,
+    /// The depth and the length of the prefix of each declaration.
+    lengths: Vec<(usize, usize)>,
     /// A wrong namespace of the root. It is reported once, then treated as the sitemap namespace.
     alias: Option<String>,
 }
@@ -116,7 +143,7 @@ impl Default for Namespaces {
     fn default() -> Self {
         let mut resolver = NamespaceResolver::default();
         resolver.set_max_namespace_bindings(MAX_DECLARATIONS);
-        Namespaces { resolver, alias: None }
+        Namespaces { resolver, lengths: Vec::new(), alias: None }
     }
 }
 
@@ -136,12 +163,17 @@ impl Namespaces {
                 }
                 _ => {}
             }
+            let length = match prefix {
+                PrefixDeclaration::Default => 0,
+                PrefixDeclaration::Named(prefix) => prefix.len(),
+            };
             // known namespaces are shorter; unknown ones only have to differ
             let end = value.char_indices().nth(MAX_URI_CHARS).map_or(value.len(), |(end, _)| end);
             self.resolver.add(prefix, Namespace(&value[..end])).map_err(|error| match error {
                 NamespaceError::TooManyBindings(_) => "more than 64 namespace declarations",
                 _ => "a reserved prefix or namespace",
             })?;
+            self.lengths.push((depth, length));
         }
         Ok(())
     }
@@ -149,6 +181,15 @@ impl Namespaces {
     /// Ends the scope of the declarations of elements deeper than `depth`.
     pub fn close(&mut self, depth: usize) {
         self.resolver.set_level(depth as u16); // at most MAX_DEPTH
+        while self.lengths.pop_if(|(of, _)| *of > depth).is_some() {}
+    }
+
+    /// The steps of a lookup of `name`: none with the few short prefixes of a sitemap.
+    pub fn steps(&self, name: &str) -> u64 {
+        let prefix = name.find(':').unwrap_or(0);
+        let same = self.lengths.iter().filter(|(_, length)| *length == prefix).count();
+        let compared = same.saturating_mul(prefix) / COMPARED_PER_STEP;
+        (self.lengths.len() / DECLARATIONS_PER_STEP + compared) as u64
     }
 
     /// Treats the namespace `uri` as the sitemap namespace from now on.

@@ -37,6 +37,8 @@ impl<V: Visitor> Parser<'_, V> {
         if let Err(what) = self.namespaces.open(&raw, depth) {
             self.bad(&codes::NS_PREFIX, at, || format!("{what} in <{}>", short(name)));
         }
+        let lookup = self.namespaces.steps(name);
+        self.log.spend(lookup);
         let first = self.document.form == Form::Unknown && self.stack.is_empty();
         let model = if self.root_done {
             self.bad(&codes::XML_TRAILING, at, || "an element after the root".to_owned());
@@ -46,13 +48,17 @@ impl<V: Visitor> Parser<'_, V> {
         } else {
             self.child(name, at)
         };
-        let ns = self.namespaces.element(name).map_or(Ns::Foreign, |own| own.0);
+        // of an unknown element, the content is skipped
+        let ns = model.and_then(|_| {
+            self.log.spend(lookup);
+            self.namespaces.element(name).map(|own| own.0)
+        });
         let names = self.names.len();
         self.names.push_str(name);
         let frame = Frame {
             name: names,
             model,
-            ns,
+            ns: ns.unwrap_or(Ns::Foreign),
             next: 0,
             seen: [0; MAX_CHILDREN],
             at,

@@ -4,10 +4,12 @@ use std::ops::ControlFlow;
 
 use proptest::prelude::*;
 
+use crate::inspect::check::entry::EntryChecks;
 use crate::inspect::document::entry::{Entry, Form, Visitor};
 use crate::inspect::document::inflate::{Bytes, from_memory};
 use crate::inspect::document::parse;
 use crate::inspect::finding::{Location, Log};
+use crate::sitemap::hosts::AllowedHosts;
 
 /// Loc; lastmod, changefreq, priority; the places of all four and of the entry; its parts;
 /// whether it has a bare apostrophe, and padded values.
@@ -213,4 +215,60 @@ fn entries_across_the_boundary_of_a_window() {
     let last = &all.0[29_999].2[0];
     assert_eq!(last.line, text.matches('\n').count() as u64);
     assert!(text[last.offset as usize..].starts_with("<loc>"));
+}
+
+/// The checks of `verify`.
+struct Checked<'a>(EntryChecks<'a>);
+
+impl Visitor for Checked<'_> {
+    const CHECKS: bool = true;
+
+    fn entry(&mut self, form: Form, entry: &Entry<'_>, log: &mut Log) -> ControlFlow<()> {
+        self.0.entry(form, entry, log);
+        ControlFlow::Continue(())
+    }
+}
+
+/// The steps of a document whose root has the attributes `root`.
+fn steps(root: &str, content: &str) -> u64 {
+    let mut log = Log::new(0);
+    let hosts = AllowedHosts::Same;
+    let mut visitor = Checked(EntryChecks::new(None, 0, &hosts, &[]));
+    let namespace = crate::sitemap::namespaces::SITEMAP;
+    let all = format!("<urlset xmlns=\"{namespace}\" {root}>{content}</urlset>");
+    parse(Bytes::Whole(all.into_bytes()), &mut visitor, &mut log, true);
+    log.spent()
+}
+
+#[test]
+fn the_comparison_of_prefixes_costs_steps() {
+    let declare = |prefix: &str, count: usize| {
+        (0..count).map(|n| format!("xmlns:{prefix}{n:02}=\"u\" ")).collect::<String>()
+    };
+    let long = "a".repeat(15_000);
+    for count in [100, 200] {
+        let content = |prefix: &str| format!("<{prefix}00:b/>").repeat(count as usize);
+        let few = steps(&declare("a", 5), &content("a"));
+        let many = steps(&declare("a", 60), &content("a"));
+        let same = steps(&declare(&long, 60), &content(&long));
+        let other = steps(&declare(&format!("{long}b"), 60), &content(&long));
+        assert_eq!(few, steps("xmlns:a00=\"u\"", &content("a")));
+        assert!(few < 10 * count, "{few}");
+        assert_eq!(many - few, count * 3 + 6); // the root is looked up twice
+        assert_eq!(same - many, count * (60 * 15_002 / 1024));
+        assert!(other - many < 10 * count, "{other}"); // the lengths differ
+    }
+}
+
+#[test]
+fn each_change_of_the_host_costs_steps() {
+    let entries = |hosts: &[&str]| {
+        let each = hosts.iter().map(|host| format!("<url><loc>https://{host}/a</loc></url>"));
+        each.collect::<String>().repeat(1_000)
+    };
+    let one = steps("", &entries(&["a.example"; 6]));
+    let two = steps("", &entries(&["a.example", "b.example"].repeat(3)));
+    let three = steps("", &entries(&["a.example", "b.example", "c.example"].repeat(2)));
+    assert!(two - one < 100, "{two} {one}"); // the hosts of the last two entries are known
+    assert_eq!(three - one, 4_000 * 4); // b and c, in turn
 }

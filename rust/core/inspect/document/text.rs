@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use crate::inspect::check::value::trim;
 use crate::inspect::codes;
 use crate::inspect::document::entry::{Entry, Form, Locations, Visitor};
-use crate::inspect::document::names::is_char;
+use crate::inspect::document::names::first_illegal;
 use crate::inspect::document::window::Window;
 use crate::inspect::document::xml::Document;
 use crate::inspect::finding::{Location, Log, TOKEN_STEPS};
@@ -54,7 +54,7 @@ pub fn parse<V: Visitor>(mut source: Window, visitor: &mut V, log: &mut Log) -> 
         }
         document.entries += 1;
         log.spend(TOKEN_STEPS);
-        if let Some(c) = String::from_utf8_lossy(loc).chars().find(|&c| !is_char(c)) {
+        if let Some((_, c)) = first_illegal(&String::from_utf8_lossy(loc)) {
             log.add(&codes::XML_CHARACTER, at, Some(loc), || {
                 format!("the character U+{:04X}", c as u32)
             });

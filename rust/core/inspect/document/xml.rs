@@ -15,7 +15,7 @@ use crate::inspect::codes::Code;
 use crate::inspect::document::entry::{Entry, Form, Locations, Visitor};
 use crate::inspect::document::fast;
 use crate::inspect::document::model::{MAX_CHILDREN, Ns};
-use crate::inspect::document::names::{Namespaces, is_space, short};
+use crate::inspect::document::names::{Namespaces, short};
 use crate::inspect::document::window::Window;
 use crate::inspect::entry_buf::EntryBuf;
 use crate::inspect::finding::{Location, Log, TOKEN_STEPS, text};
@@ -379,5 +379,6 @@ impl<V: Visitor> Parser<'_, V> {
 }
 
 fn name_end(tag: &str) -> usize {
-    tag.find(is_space).unwrap_or(tag.len())
+    let end = memchr::memchr3(b' ', b'\n', b'\t', tag.as_bytes()).unwrap_or(tag.len());
+    memchr::memchr(b'\r', &tag.as_bytes()[..end]).unwrap_or(end)
 }
