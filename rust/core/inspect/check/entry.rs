@@ -24,8 +24,8 @@ const MIN_SAME_LASTMOD: u64 = 10;
 /// Tolerance for clocks that are wrong: one hour in microseconds.
 const CLOCK_TOLERANCE: i64 = 3_600_000_000;
 const DAY: i64 = 86_400_000_000;
-/// The steps of an entry on another host than the last one (measured: 300 ns).
-const HOST_STEPS: u64 = 4;
+/// The further steps of an entry on another host than the last ones (measured: 400 ns).
+const HOST_STEPS: u64 = 8;
 
 /// The state of the checks of one file.
 pub struct EntryChecks<'a> {

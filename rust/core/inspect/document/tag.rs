@@ -13,6 +13,10 @@ use crate::sitemap::namespaces::{ALTERNATES, IMAGES};
 
 /// The steps of an entry that the parser reads, in addition to those of its tokens.
 const ENTRY_STEPS: u64 = 8;
+/// The pairs of attributes, in either order, that are compared in one step.
+const PAIRS_PER_STEP: u64 = 32;
+/// The bytes of attributes, for each attribute of the tag, that are compared in one step.
+const BYTES_PER_STEP: u64 = 2048;
 
 impl<V: Visitor> Parser<'_, V> {
     /// Starts an element; `rest` is the text of the tag after its name.
@@ -27,6 +31,9 @@ impl<V: Visitor> Parser<'_, V> {
         if let Err(what) = attributes(rest, &mut raw) {
             self.bad(&codes::XML_MALFORMED, at, || format!("{what} in <{}>", short(name)));
         }
+        // each name is compared with those before it
+        let (count, bytes) = (raw.len() as u64, rest.len() as u64);
+        self.log.spend(count * count / PAIRS_PER_STEP + count * bytes / BYTES_PER_STEP);
         if self.stack.len() == MAX_DEPTH {
             self.bad(&codes::XML_DEPTH, at, || {
                 format!("elements nested deeper than {MAX_DEPTH} levels")
