@@ -15,12 +15,12 @@ from pathlib import Path
 import pytest
 from conftest import SITE, read_index, read_shard, urlset
 
+pytestmark = pytest.mark.long
+
 #: runs a build in a process that kills itself at the N-th rename or unlink, or fails the N-th
 #: write, fsync or rename with a full disk
 DRIVER = """
 import errno, os, pathlib, signal, sys
-
-pytestmark = pytest.mark.long
 
 what, at = sys.argv[1], int(sys.argv[2])
 count = 0

@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.long
+
 STATUS = {signal.SIGINT: 130, signal.SIGTERM: 143}
 #: as the console script does it; before that is the start of Python itself
 COMMAND = """
 import os
 from urlset.__main__ import handle_early_signals, main
-
-pytestmark = pytest.mark.long
 handle_early_signals()
 os.write(1, b".")
 main()

@@ -14,11 +14,11 @@ from pathlib import Path
 import pytest
 from conftest import SITE, Ended, read_set, urlset
 
+pytestmark = pytest.mark.long
+
 #: kills a build at, before or after the N-th call with which a publication changes files
 DRIVER = """
 import os, signal, sys
-
-pytestmark = pytest.mark.long
 
 at, after = int(sys.argv[1]), sys.argv[2] == "after"
 count = 0

@@ -12,6 +12,8 @@ import pytest
 import urlset
 from urlset import _core
 
+pytestmark = pytest.mark.long
+
 #: docs/verify.md states it: seconds of processor time for a document, or for each MB of it in gzip
 SECONDS = 5.0
 #: MiB of a process that reads one document of any size
@@ -20,8 +22,6 @@ MEMORY = 400
 ALL = """
 import json, re, sys, time
 import urlset
-
-pytestmark = pytest.mark.long
 
 def of(work):
     start = time.process_time()

@@ -13,6 +13,8 @@ import pytest
 import urlset
 from hostile_server import ENDLESS, FLOODS, WRONG, HostileServer, index_of, urlset_of
 
+pytestmark = pytest.mark.long
+
 #: small limits for a test; they apply to the same quantities
 LIMITS = """
 from urlset.inspect import download
@@ -21,8 +23,6 @@ download.DEADLINE, download.TIMEOUT = 6.0, 1.5
 budget.RATE_WINDOW = 2.0
 download.MAX_BYTES = 32 << 20
 from urlset.cli import main
-
-pytestmark = pytest.mark.long
 main()
 """
 

@@ -19,14 +19,14 @@ import pyarrow.ipc
 import pyarrow.parquet as pq
 import pytest
 
+pytestmark = pytest.mark.long
+
 SITE = "https://shop.example"
 #: MiB; the largest sitemap has 50 of them, and Python with pyarrow 90
 MOST = 300
 
 MEASURE = """
 import resource, subprocess, sys
-
-pytestmark = pytest.mark.long
 run = subprocess.run(sys.argv[1:], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 usage = resource.getrusage(resource.RUSAGE_CHILDREN)
 print(run.returncode, usage.ru_maxrss >> 10)
