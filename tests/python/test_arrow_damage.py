@@ -479,7 +479,7 @@ def test_two_streams_in_one_file(tmp_path: Path, out: Path) -> None:
     """The rows of the second are not lost silently."""
     path = tmp_path / "two.arrows"
     path.write_bytes(ipc(TABLE) * 2)
-    assert "follow the end" in str(error_of(path, out))
+    assert "after the end" in str(error_of(path, out))
     path.write_bytes(ipc(TABLE) + b"\0" * 64)
     assert package.build(path, site=SITE, out=out).urls == 5
     path.write_bytes(ipc(TABLE)[:-8])  # a stream may end without an end marker
