@@ -81,8 +81,8 @@ def urlset(*args: object, input: bytes | None = None, cwd: Path | None = None) -
 def wait_until_idle(process: subprocess.Popen[Any]) -> None:
     """Waits until a command catches SIGTERM and has used almost no CPU for a second.
 
-    A fixed time is too short on a loaded machine: the signal would reach Python's own start. Threads
-    that poll use some CPU all the time.
+    A fixed time is too short on a loaded machine: the signal would reach Python's own start.
+    Threads that poll use some CPU all the time.
     """
     proc, deadline = Path("/proc", str(process.pid)), time.monotonic() + 60
     if not proc.exists():  # not Linux
