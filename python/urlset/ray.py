@@ -249,7 +249,7 @@ def _batches(blocks: Iterable[Any], ctx: TaskContext) -> Iterator[pa.RecordBatch
         rows = BlockAccessor.for_block(block).to_arrow()
         if RANGE in rows.schema.names:
             raise ConfigError(
-                "the rows were changed after prepare: make it the last step before urlset.ray.write",
+                "the rows were changed after prepare: make it the last step before the write",
                 code="rows.order",
             )
         yield from rows.to_batches()
