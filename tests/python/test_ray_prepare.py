@@ -56,7 +56,7 @@ def test_the_same_urls_on_any_number_of_partitions(tmp_path: Path) -> None:
     kept = [(raw, loc) for n, (raw, loc) in enumerate(cells) if n != 7]
     wanted = sorted({loc for _, loc in kept if loc is not None})
     given = {"loc": "address", "where": ["n!=7"], "max_rejects": "5", "layout": "stable"}
-    for partitions in (3, 20):
+    for partitions in (2, 9):
         out = tmp_path / f"out-{partitions}"
         report = publish(data, out, partitions, **given)
         assert must_be_in_order(out) == wanted
@@ -102,26 +102,22 @@ def test_the_newest_of_equal_locs_is_kept(out: Path) -> None:
     publish(dataset(columns), out, 2)
     found = {entry["loc"]: entry["lastmod"] for entry in read_set(out)}
     assert found == {f"{SITE}/{n}": f"2026-{1 + n % 5:02}-20" for n in range(50)}
-    with pytest.raises(urlset.DataError, match=r"^partition \d+: .*occurred before") as caught:
-        publish(dataset(columns), out, duplicates="fail")
-    assert caught.value.code == "duplicates.found"
     must_be_whole(out)
 
 
 def test_edges(out: Path) -> None:
-    for _ in range(2):
-        publish(dataset({"loc": [f"{SITE}/a"] * 200}), out, 3)
-        assert live(out) == [f"{SITE}/a"]
-    for empty in (
-        ray_data.from_items([]),
-        ray_data.from_arrow(pa.table({"loc": pa.array([], "string")})),
-    ):
-        with pytest.raises(urlset.DataError, match="there are no rows"):
-            publish(empty, out)
+    same = dataset({"loc": [f"{SITE}/a"] * 200})
+    publish(same, out, 3)
+    with pytest.raises(urlset.DataError, match=r"^partition \d+: .*occurred before") as caught:
+        publish(same, out, duplicates="fail")
+    assert caught.value.code == "duplicates.found"
+    empty = ray_data.from_arrow(pa.table({"loc": pa.array([], "string")}))
+    with pytest.raises(urlset.DataError, match="there are no rows"):
+        publish(empty, out)
     with pytest.raises(urlset.RejectLimitError, match="200 of 200 rows rejected"):
-        publish(dataset({"loc": ["x:"] * 200}), out, 3)
+        publish(dataset({"loc": ["x:"] * 200}, 2), out)
     with pytest.raises(urlset.ConfigError, match='there are: "address"'):
-        publish(dataset({"address": ["/a"]}, 1), out, 1)
+        publish(dataset({"address": ["/a"]}, 1), out)
     with pytest.raises(urlset.ConfigError, match="partitions: 0 is not a positive number"):
         publish(dataset({"loc": ["/a"]}, 1), out, 0)
     assert live(out) == [f"{SITE}/a"]
