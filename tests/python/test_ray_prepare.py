@@ -28,6 +28,14 @@ for module in (sys.modules[__name__], prepare_cases):
     cloudpickle.register_pickle_by_value(module)
 
 
+@pytest.fixture(autouse=True)
+def quick(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The shuffle that starts fewest processes, except in the test of the default."""
+    if "default" not in request.node.name:
+        context = ray_data.DataContext.get_current()
+        monkeypatch.setattr(context, "shuffle_strategy", "sort_shuffle_pull_based")
+
+
 def options(out: Path, **given: Any) -> dict[str, Any]:
     common = {"site": SITE, "out": out, "max_urls": 500, "max_shrink": "100%"}
     return common | {"duplicates": "drop"} | given
@@ -50,19 +58,19 @@ def publish(
     return urlset.ray.write(urlset.ray.prepare(data, partitions=partitions, **chosen), **chosen)
 
 
-def test_the_urls_are_those_of_the_rows(out: Path) -> None:
+def test_the_urls_are_those_of_the_rows_by_the_default_shuffle(out: Path) -> None:
     cells = many(2_000, seed=1)
     data = dataset({"address": [raw for raw, _ in cells], "n": list(range(2_000))})
     kept = [(raw, loc) for n, (raw, loc) in enumerate(cells) if n != 7]
     wanted = sorted({loc for _, loc in kept if loc is not None})
     given = {"loc": "address", "where": ["n!=7"], "max_rejects": "5", "layout": "stable"}
-    report = publish(data, out, 7, **given)
+    report = publish(data, out, 3, **given)
     assert must_be_in_order(out) == wanted
     rejected = [raw or "" for raw, loc in kept if loc is None]
     assert (report.rows, report.filtered, report.rejected) == (2_000, 1, len(rejected))
     assert report.duplicates == len(kept) - len(wanted) - len(rejected)
     shards = json.loads((out / ".urlset/manifest.json").read_text())["shards"]
-    assert 5 <= sum("edge" in shard for shard in shards) <= 7
+    assert sum("edge" in shard for shard in shards) == 3
     with (out / ".urlset/rejects.csv").open(newline="") as file:
         assert sorted(row["value"] for row in csv.DictReader(file)) == sorted(rejected)
     must_be_whole(out)
