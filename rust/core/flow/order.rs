@@ -1,7 +1,6 @@
 //! The range of the locs of a chunk, and whether they ascend: for rows that an engine has sorted.
 
-use crate::flow::chunk::Chunk;
-use crate::flow::entry::LOC_OFFSET;
+use crate::flow::entry::{Entry, LOC_OFFSET};
 
 /// The locs of a chunk that is not empty, as they are in its bytes. XML escaping keeps their order: a
 /// loc contains no other special characters than `&` and `'`, which are adjacent, and so are their
@@ -24,18 +23,18 @@ pub fn loc_of(element: &[u8], text: bool) -> &[u8] {
 }
 
 impl LocRange {
-    /// The range of a chunk; none if it has no entries. `text` is the form of its elements.
-    pub fn of(chunk: &Chunk, text: bool) -> Option<LocRange> {
-        let (mut rest, mut last, mut descent) = (&chunk.bytes[..], None::<&[u8]>, None);
+    /// The range of the elements in `bytes`; none if there are none. `text` is their form.
+    pub fn of(mut bytes: &[u8], entries: &[Entry], text: bool) -> Option<LocRange> {
+        let (mut last, mut descent) = (None::<&[u8]>, None);
         let mut first = None;
-        for (number, entry) in chunk.entries.iter().enumerate() {
-            let (element, others) = rest.split_at(entry.len as usize);
+        for (number, entry) in entries.iter().enumerate() {
+            let (element, others) = bytes.split_at(entry.len as usize);
             let loc = loc_of(element, text);
             if descent.is_none() && last.is_some_and(|last| loc < last) {
                 descent = Some(number);
             }
             first.get_or_insert(loc);
-            (rest, last) = (others, Some(loc));
+            (bytes, last) = (others, Some(loc));
         }
         Some(LocRange { first: first?.to_vec(), last: last?.to_vec(), descent })
     }

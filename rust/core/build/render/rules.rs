@@ -98,7 +98,7 @@ impl Rules {
     /// chunk does so, while it is in its cache.
     pub fn note_range(&self, chunk: &mut Chunk) {
         if self.ordered {
-            chunk.range = LocRange::of(chunk, self.text);
+            chunk.range = LocRange::of(&chunk.bytes, &chunk.entries, self.text);
         }
     }
 
