@@ -71,6 +71,8 @@ def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
 
 def code(text: str) -> str:
     """Text as code, in a cell of a table too."""
+    if "|" in text:  # a table would show the backslash before it
+        return f"<code>{html.escape(text, quote=False).replace('|', '&#124;')}</code>"
     fence = "``" if "`" in text else "`"
     return f"{fence}{text}{fence}"
 
@@ -106,11 +108,10 @@ def command_line() -> str:
         groups: dict[str, list[list[str]]] = {}
         for param in command.get_params(inner):
             if isinstance(param, click.Option) and "--help" not in param.opts:
-                group = sections.get(param.name or "", "")
+                group = sections.get(param.name or "") or ("Run" if name == "build" else "Options")
                 groups.setdefault(group, []).append([flags(param, inner), prose(param.help or "")])
-        for group in sorted(groups, key=lambda group: group == ""):
-            title = group or ("Options" if len(groups) == 1 else "Run")
-            parts.append(f"\n### {title} {{ #{name}-{slug(title)} }}\n\n")
+        for group in groups:
+            parts.append(f"\n### {group} {{ #{name}-{slug(group)} }}\n\n")
             parts.append(table(["option", "meaning"], groups[group]))
         if command.epilog:
             text = inspect.cleandoc(command.epilog.replace("\b", ""))
@@ -223,8 +224,9 @@ def python() -> str:
                     parts.append(f"\n### urlset.{name}.{key} {{ #urlset.{name}.{key} }}\n\n")
                     parts.append(f"```text\n{signature(key, function)}\n```\n\n")
                     parts.append(docstring(function) + "\n")
-    for engine in ("spark", "ray"):  # not imported: pyspark and ray are extras
-        parts.append(module(engine))
+    # not imported: pyspark and ray are extras
+    parts.append(module("spark", ("register",)))
+    parts.append(module("ray", ("write", "SitemapSink")))
     return "".join(parts)
 
 
@@ -267,7 +269,7 @@ def markdown(doc: str) -> str:
         items = re.findall(
             r"^([^\s:][^:\n]*): (.*(?:\n(?: .*)?)*)", textwrap.dedent("\n".join(body)), re.MULTILINE
         )
-        out.append(f"\n**{heading[1]}**\n")
+        out.append(f"\n**{heading[1].replace('Args', 'Arguments')}**\n")
         if items and heading[1] not in ("Returns", "Yields"):
             out += [f"- `{key}`: {' '.join(value.split())}" for key, value in items]
         else:
@@ -280,14 +282,14 @@ def markdown(doc: str) -> str:
     return re.sub(r"``([^`]+)``", r"`\1`", text)
 
 
-def module(name: str) -> str:
+def module(name: str, public: tuple[str, ...]) -> str:
     """A module that is not imported: its docstring and those of its public names."""
     tree = ast.parse((ROOT / f"python/urlset/{name}.py").read_text(encoding="utf-8"))
     parts = [
         f"\n## urlset.{name} {{ #urlset.{name} }}\n\n{markdown(ast.get_docstring(tree) or '')}\n"
     ]
     for node in tree.body:
-        if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and not node.name.startswith("_"):
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and node.name in public:
             doc = ast.get_docstring(node)
             arguments = ast.unparse(node.args) if isinstance(node, ast.FunctionDef) else ""
             parts.append(f"\n### urlset.{name}.{node.name} {{ #urlset.{name}.{node.name} }}\n\n")
@@ -386,9 +388,9 @@ def codes() -> str:
             anchor = "" if one.code in anchored else f'<span id="{one.code}"></span>'
             anchored.add(one.code)
             texts = [text[:1].upper() + text[1:] for text in (one.cause, one.remedy)]
-            rows.append([f"{anchor}{code(one.code)}", one.kind, *texts])
+            rows.append([f"{anchor}{code(one.code)}<br>{one.kind}", *texts])
         heading = f"\n## {name} {{ #group-{name} }}\n\n"
-        parts.append(heading + table(["code", "", "cause", "remedy"], rows))
+        parts.append(heading + table(["code", "cause", "remedy"], rows))
     return "".join(parts)
 
 
@@ -405,17 +407,24 @@ def entries() -> list[Entry]:
                 found.append(Entry(f"{engine}.{name}", "error 1", cause, remedy))
     for name, (cause, remedy) in texts["rejects"].items():
         found.append(Entry(name, "reject", cause, remedy))
-    found += [Entry(name, "reject", prose(text), "") for name, text in loc_faults()]
+    for name, text in loc_faults():
+        found.append(explained(name, "reject", text, texts["remedies"]))
     for name, (cause, remedy) in texts["warnings"].items():
         found.append(Entry(name, "warning", cause, remedy))
     for name, text in report.NOTES.items():
-        cause, remedy = [*re.split(r"; (?![^(]*\))", text, maxsplit=1), ""][:2]
-        found.append(Entry(name, "warning", f"*N* {prose(cause)}", prose(remedy)))
+        found.append(explained(name, "warning", f"N {text}", texts["remedies"]))
     for name, severity, remedy in _core.finding_codes():
         if name in texts["findings"]:  # test_reference.py fails for another
             cause = prose(texts["findings"][name])
             found.append(Entry(name, f"finding, {severity}", cause, prose(remedy)))
     return found
+
+
+def explained(name: str, kind: str, text: str, remedies: dict[str, str]) -> Entry:
+    """A message of the form "what; remedy"; without a remedy it is in ``docs/codes.toml``."""
+    cause, remedy = [*re.split(r"; (?![^(]*\))", text, maxsplit=1), ""][:2]
+    written = remedies.get(name) or remedies.get(f"{name.partition('.')[0]}.*", "")
+    return Entry(name, kind, re.sub("^N ", "*N* ", prose(cause)), prose(remedy) or written)
 
 
 def loc_faults() -> list[tuple[str, str]]:
