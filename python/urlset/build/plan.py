@@ -35,7 +35,7 @@ TARGETS = ("changes", "rejects")
 
 
 class LiveShard(NamedTuple):
-    """A live shard that a build need not write again if it has the same bytes."""
+    """A live shard that a build does not write again if it has the same bytes."""
 
     digest: str
     compressed_bytes: int
@@ -53,7 +53,7 @@ class Plan:
             job has the same clock.
         job: the id of a job with several parts; None for a build in one process.
         version: the version of the live manifest.
-        live: the live shards that need not be written again, by path.
+        live: the live shards that the build does not write again, by path.
         notes: the number of problems of the live set, by warning code.
     """
 
@@ -210,7 +210,7 @@ def _check_writable(plan: Plan, written: Mapping[str, Target]) -> None:
 def _live(
     manifest: Manifest | None, publication: Publication, config: str
 ) -> tuple[dict[str, LiveShard], dict[str, int]]:
-    """The live shards that the build need not write again, and their problems, by code.
+    """The live shards that the build does not write again, and their problems, by code.
 
     Under another configuration (another compression level, for example) or another urlset every
     shard is written again, and so is a shard that was edited by hand.

@@ -143,7 +143,7 @@ struct ReadWork {
 }
 
 impl ReadWork {
-    /// Sends an error in place of the first file that no thread has begun: the stream ends there.
+    /// Sends an error instead of the first file that no thread has begun: the stream ends there.
     fn fail(&self, error: Error) {
         let take = |slot: &Mutex<Option<_>>| slot.lock().ok()?.take();
         if let Some(sender) = self.senders.iter().find_map(take) {

@@ -29,7 +29,7 @@ pub struct FolderSink {
     syncer: Mutex<Option<Syncer>>,
 }
 
-/// A thread that waits for the disk in place of the workers.
+/// A thread that waits for the disk, so that the workers do not.
 struct Syncer {
     files: Sender<Unsynced>,
     thread: Option<JoinHandle<Option<()>>>,
