@@ -60,6 +60,9 @@ pub struct Config {
     pub layout: Layout,
     /// Names of shards contain a digest of their bytes and of this text, in every layout.
     pub name_salt: Option<String>,
+    /// The rows ascend by loc, which is checked: the outcome contains the first loc of each shard and
+    /// the last one of all.
+    pub ordered: bool,
     /// Sort the rows by loc.
     pub sort: bool,
     /// Bytes that are sorted in memory at once; the rest is spilled to disk. For tests: the output
@@ -116,6 +119,7 @@ impl Default for Config {
             max_groups: 10_000,
             layout: Layout::default(),
             name_salt: None,
+            ordered: false,
             sort: false,
             sort_bytes: 64 << 20,
             output: Output::default(),

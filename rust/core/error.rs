@@ -108,6 +108,7 @@ error_codes! {
     ReadClosed Input "read.closed"
     ReadInternal Output "read.internal"
     RejectsLimit Rejects "rejects.limit"
+    RowsOrder Data "rows.order"
     SpillFailed Output "spill.failed"
     SplitTooMany Data "split.too_many"
     SystemThreads Output "system.threads"

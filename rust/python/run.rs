@@ -11,7 +11,7 @@ use crossbeam_channel::{RecvTimeoutError, bounded};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::pybacked::{PyBackedBytes, PyBackedStr};
-use pyo3::types::{PyCapsule, PyTuple};
+use pyo3::types::{PyBytes, PyCapsule, PyTuple};
 use urlset_core::Error;
 use urlset_core::build::pipeline;
 use urlset_core::build::pipeline::{AnySource, Run};
@@ -316,21 +316,58 @@ pub fn choose(
     names: Vec<String>,
     kinds: &str,
 ) -> PyResult<(Vec<String>, String)> {
-    let kinds = kinds
-        .chars()
-        .map(|kind| match kind {
-            't' => ColumnKind::Text,
-            's' => ColumnKind::Scalar,
-            'n' => ColumnKind::Nested,
-            _ => ColumnKind::Other,
-        })
-        .collect();
     let config = config(py, config_json)?;
-    let (needed, chosen) =
-        pipeline::choose(&config, &Columns { names, kinds }).map_err(|e| exception(py, &e))?;
+    let columns = columns(names, kinds);
+    let (needed, chosen) = pipeline::choose(&config, &columns).map_err(|e| exception(py, &e))?;
     let chosen =
         serde_json::to_string(&chosen).map_err(|e| PyValueError::new_err(e.to_string()))?;
     Ok((needed, chosen))
+}
+
+fn columns(names: Vec<String>, kinds: &str) -> Columns {
+    let kinds = kinds.chars().map(|kind| match kind {
+        't' => ColumnKind::Text,
+        's' => ColumnKind::Scalar,
+        'n' => ColumnKind::Nested,
+        _ => ColumnKind::Other,
+    });
+    Columns { names, kinds: kinds.collect() }
+}
+
+/// The columns that loc and the filters need; `kinds` as in `choose`.
+#[pyfunction]
+pub fn loc_columns(
+    py: Python<'_>,
+    config_json: &str,
+    names: Vec<String>,
+    kinds: &str,
+) -> PyResult<Vec<String>> {
+    let config = config(py, config_json)?;
+    pipeline::loc_columns(&config, &columns(names, kinds)).map_err(|e| exception(py, &e))
+}
+
+/// Rows of Arrow that are rendered at once to find their locs.
+const LOC_ROWS: usize = 1 << 16;
+
+/// The loc of each row of an object with `__arrow_c_stream__`: the validity, the offsets and the text
+/// of a column of large strings, and the number of `bounds`, as 32-bit integers, that are not greater
+/// than the loc. A row that is rejected or filtered has no loc, and `without` as this number.
+#[pyfunction]
+pub fn locs<'py>(
+    py: Python<'py>,
+    config_json: &str,
+    name: String,
+    object: Bound<'py, PyAny>,
+    bounds: Vec<String>,
+    without: i32,
+) -> PyResult<[Bound<'py, PyBytes>; 4]> {
+    let config = config(py, config_json)?;
+    let source = Box::new(stream(&object, &name, LOC_ROWS)?);
+    let found = interruptible(py, move || pipeline::locs(&config, source, &bounds, without))?;
+    let offsets: Vec<u8> = found.offsets.iter().flat_map(|n| n.to_ne_bytes()).collect();
+    let ranges: Vec<u8> = found.ranges.iter().flat_map(|n| n.to_ne_bytes()).collect();
+    let buffers = [&found.valid, &offsets, &found.text, &ranges];
+    Ok(buffers.map(|buffer| PyBytes::new(py, buffer)))
 }
 
 /// Rows of Arrow in a preview.

@@ -53,9 +53,10 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "build.plan": ("build.names", "build.source.*", "destination.*", "toml", "option*", *BASE),
     "build.write": ("build.*", "destination.interface", "report", *BASE),
     "build.commit": ("build.*", "destination.*", "report", "option*", *BASE),
+    "build.ranges": ("build.plan", "build.source.*", "destination.*", "option*", *BASE),
     "build.job": ("build.*", "destination.*", "report", "toml", "option*", *BASE),
     # the same job on engines
-    "engine": ("build.job", "build.part", "report", "option*", *BASE),
+    "engine": ("build.job", "build.part", "build.ranges", "report", "option*", *BASE),
     "spark": ("engine", "build.job", "option*", *BASE),
     "ray": ("engine", "report", *BASE),
     "build.init": ("build.source.*", "option*", *BASE),

@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
+from itertools import pairwise
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -57,6 +58,9 @@ class Commit:
         self._shared: list[Shard] = []
         self._hosts: dict[str, str] = {}
         self._stems: set[str] = set()
+        #: of ordered rows, the first loc of each shard, and the shard that begins each part
+        self._firsts: dict[str, str] = {}
+        self._edges: set[str] = set()
 
     def add(self, outcomes: Iterable[Outcome], *, failed: bool = False) -> None:
         """Adds the outcomes of a part to the report."""
@@ -87,6 +91,33 @@ class Commit:
             else:
                 self._shared += shards
         self._shared += outcome.shards[start:]
+
+    def _in_order(self, parts: Sequence[Part]) -> list[Part]:
+        """The parts of ordered rows by their locs.
+
+        Raises:
+            DataError: ``rows.order``: two parts overlap.
+        """
+        ranges = []
+        for number, part in enumerate(parts):
+            [outcome] = part.outcomes
+            if outcome.last is not None:
+                paths = [shard.path for shard in outcome.shards]
+                first, edge = min(zip(outcome.firsts, paths, strict=True))
+                self._firsts.update(zip(paths, outcome.firsts, strict=True))
+                self._edges.add(edge)
+                ranges.append((first, outcome.last, number))
+        ranges.sort()
+        for (_, last, number), (first, _, other) in pairwise(ranges):
+            if first <= last:
+                raise DataError(
+                    f"parts {number} and {other} overlap: one ends with {last}, the other begins"
+                    f" with {first}; nothing was published; ranges of locs must not overlap:"
+                    " make prepare the last step before the write",
+                    code="rows.order",
+                )
+        numbers = {number: None for _, _, number in ranges} | dict.fromkeys(range(len(parts)))
+        return [parts[number] for number in numbers]
 
     def keep_rejects(self, names: Sequence[str], *, complete: bool) -> None:
         """Moves the reject file to its place, also if the build failed.
@@ -123,7 +154,7 @@ class Commit:
         """
         report, publication = self._report, self._publication
         previous = publication.manifest()
-        for part in parts:
+        for part in self._in_order(parts) if self._plan.ordered else parts:
             self.add(part.outcomes)
         self.keep_rejects([name for part in parts for name in part.rejects], complete=True)
         self._check_counts(parts)
@@ -260,6 +291,8 @@ class Commit:
             mtime_ns=stored.mtime_ns,
             host=self._hosts.get(shard.path),
             e_tag=stored.e_tag,
+            first=self._firsts.get(shard.path),
+            edge=shard.path in self._edges,
         )
 
     def _stage_indexes(self, manifest: Manifest) -> tuple[Manifest, list[str]]:

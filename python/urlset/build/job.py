@@ -26,14 +26,12 @@ from typing import TYPE_CHECKING, Any
 
 from .. import _core
 from ..errors import ConfigError, ConflictError, Error, RejectLimitError
-from ..option_table import options_of
-from ..options import Options
 from ..outfile import random_id
 from ..report import Report, warnings_of
 from ..transport.target import Target
 from .commit import Commit
 from .part import Part
-from .plan import Plan, make_plan
+from .plan import Plan, make_plan, make_plan_of_parts
 from .source import Input, Source, open_inputs
 from .source.objects import refuse_pages
 from .write import OnProgress, Writer, close_all
@@ -47,14 +45,6 @@ if TYPE_CHECKING:
     from ..keywords import BuildKeywords
 
 __all__ = ["Build", "Job", "OnProgress", "Part", "build"]
-
-#: options that need all rows in one place, and what to do instead
-ONE_PART_ONLY = {
-    "duplicates": "a task cannot see the URLs of other tasks: remove duplicates in the engine",
-    "sort": "a task sorts only its own rows: sort in the engine",
-    "alternate_group": "the rows of a group may be in different parts: join them in the engine and"
-    " use alternate",
-}
 
 
 def build(
@@ -184,8 +174,12 @@ class Job:
         out: the folder to publish to; or a prefix in an object store, ``s3://bucket/prefix``, or
             a store object of obstore.
         config: a ``urlset.toml`` without ``[[set]]`` tables; arguments override its options.
-        options: as for :func:`urlset.build`. Not with several parts: ``duplicates`` other than
-            ``keep``, ``sort``, ``alternate_group``.
+        ordered: the rows of each part ascend by their final loc, in the byte order of UTF-8, and
+            no two parts overlap; ``write`` and ``commit`` check it. The parts are then listed in
+            the order of their first locs.
+        options: as for :func:`urlset.build`. Not with several parts: ``alternate_group``;
+            ``duplicates`` other than ``keep``, and ``sort``, unless the rows are ordered;
+            ``alternate_rows``, if they are.
 
     Raises:
         ConfigError: wrong options; ``job.option``: one that needs all rows in one place.
@@ -198,10 +192,11 @@ class Job:
         site: str | None = None,
         out: str | os.PathLike[str] | ObjectStore | None = None,
         config: str | os.PathLike[str] | None = None,
+        ordered: bool = False,
         **options: Unpack[BuildKeywords],
     ) -> None:
-        plan = make_plan((), {"site": site, "out": out, **options}, config, {})
-        _check_several_parts(plan)
+        given = {"site": site, "out": out, **options}
+        plan = make_plan_of_parts(given, config, ordered=ordered)
         with plan.publication() as publication:
             plan.check_targets(publication)
             plan = plan.with_live(publication)
@@ -226,6 +221,7 @@ class Job:
 
         Raises:
             ConfigError: a missing or ambiguous column.
+            DataError: ``rows.order``: the rows are not ordered; duplicates under ``fail``.
             InputError: the input is missing, unreadable or damaged.
             PublishError: the staging cannot be written; ``job.closed``: the job was committed or
                 aborted.
@@ -242,7 +238,7 @@ class Job:
             close_all(inputs)
 
     def commit(self, parts: Iterable[Part]) -> Report:
-        """Make the parts live together, in the order given.
+        """Make the parts live together, in the order given, or in that of their locs if ordered.
 
         A commit that fails changes nothing that is live and can be repeated, except after a
         :class:`~urlset.ConflictError`.
@@ -250,7 +246,8 @@ class Job:
         Raises:
             ConfigError: ``job.part``: a part of another job, or a part that is given twice.
             ConflictError: ``publish.conflict``: another build published since this job was planned.
-            DataError: as for :func:`urlset.build`, over all parts.
+            DataError: as for :func:`urlset.build`, over all parts; ``rows.order``: ordered parts
+                overlap.
             PublishError: the output cannot be written; ``job.closed``: the job was committed or
                 aborted.
         """
@@ -310,20 +307,6 @@ def _unless_empty(source: Any) -> Any:
         return source
     first = next(source, None)
     return () if first is None else chain([first], source)
-
-
-def _check_several_parts(plan: Plan) -> None:
-    if plan.has_tables:
-        raise ConfigError(
-            "set: a job with several parts builds one set; plan a job for each", code="job.option"
-        )
-    options = plan.options
-    for one in options_of(Options):
-        if one.name in ONE_PART_ONLY and getattr(options, one.name) != one.default:
-            raise ConfigError(
-                f"{one.key}: not in a job with several parts: {ONE_PART_ONLY[one.name]}",
-                code="job.option",
-            )
 
 
 def _found(plan: Plan, publication: Publication) -> dict[str, int]:

@@ -43,6 +43,8 @@ class Outcome:
         shards: in the order of the rows.
         groups: the values of ``split_by``; their shards come first.
         mapping: the column of each field.
+        firsts: the first loc of each shard, if the rows are ordered.
+        last: the last loc of all, if the rows are ordered.
     """
 
     rows: int
@@ -56,6 +58,8 @@ class Outcome:
     shards: tuple[Shard, ...]
     groups: tuple[Group, ...]
     mapping: tuple[tuple[str, str], ...]
+    firsts: tuple[str, ...] = ()
+    last: str | None = None
 
     @classmethod
     def of_core(cls, outcome: Mapping[str, Any]) -> Outcome:
@@ -67,6 +71,8 @@ class Outcome:
             shards=tuple(Shard(**shard) for shard in outcome["shards"]),
             groups=tuple(Group(**group) for group in outcome["sets"]),
             mapping=tuple((chosen["field"], chosen["from"]) for chosen in outcome["mapping"]),
+            firsts=tuple(outcome.get("firsts", ())),
+            last=outcome.get("last"),
         )
 
     @classmethod
@@ -143,8 +149,11 @@ class Part:
             content = json.loads(text)
             outcomes = tuple(map(_outcome, content["outcomes"]))
             part = cls(content["job"], content["id"], outcomes, tuple(content["rejects"]))
-            if not all(isinstance(name, str) for name in (part.job, part.id, *part.rejects)):
+            firsts = [loc for outcome in outcomes for loc in outcome.firsts]
+            if not all(isinstance(one, str) for one in (part.job, part.id, *part.rejects, *firsts)):
                 raise TypeError("part")
+            if any(len(one.firsts) not in (0, len(one.shards)) for one in outcomes):
+                raise ValueError("part")
         except (ValueError, KeyError, TypeError, AttributeError):
             raise ConfigError("this is not a part of a job", code="job.part") from None
         return part
@@ -157,5 +166,6 @@ def _outcome(content: dict[str, Any]) -> Outcome:
             "shards": tuple(Shard(**shard) for shard in content["shards"]),
             "groups": tuple(Group(**group) for group in content["groups"]),
             "mapping": tuple((field, column) for field, column in content["mapping"]),
+            "firsts": tuple(content["firsts"]),
         }
     )

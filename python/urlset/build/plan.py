@@ -34,6 +34,23 @@ NO_BYTES = frozenset({
 TARGETS = ("changes", "rejects")
 
 
+#: options that need all rows in one place, and what to do instead
+ONE_PART_ONLY = {
+    "duplicates": "a task cannot see the URLs of other tasks: prepare the rows with"
+    " urlset.spark.prepare or urlset.ray.prepare, or remove duplicates in the engine",
+    "sort": "a task sorts only its own rows: prepare the rows with urlset.spark.prepare or"
+    " urlset.ray.prepare, or sort in the engine",
+    "alternate_group": "the rows of a group may be in different parts: join them in the engine and"
+    " use alternate",
+}
+#: the same if the rows are ordered
+ORDERED_ONLY = {
+    "alternate_group": ONE_PART_ONLY["alternate_group"],
+    "alternate_rows": "the URLs of a row would be in the ranges of different parts: write a row for"
+    " each URL in the engine",
+}
+
+
 class LiveShard(NamedTuple):
     """A live shard that a build does not write again if it has the same bytes."""
 
@@ -51,6 +68,7 @@ class Plan:
         destination: the place of publication.
         settings: the configuration of the core for each set, fixed here so that every part of a
             job has the same clock.
+        ordered: the rows of each part ascend by loc, and the parts do not overlap.
         job: the id of a job with several parts; None for a build in one process.
         version: the version of the live manifest.
         live: the live shards that the build does not write again, by path.
@@ -61,6 +79,7 @@ class Plan:
     has_tables: bool
     destination: Destination
     settings: tuple[dict[str, Any], ...]
+    ordered: bool = False
     job: str | None = None
     version: str = ABSENT
     live: Mapping[str, LiveShard] = field(default_factory=dict)
@@ -175,6 +194,30 @@ def make_plan(
             must_not_be_read(key, target_of(target), [one for table in sets for one in table.input])
     _check_writable(plan, written)
     return plan
+
+
+def make_plan_of_parts(
+    given: Mapping[str, Any], config: str | os.PathLike[str] | None, *, ordered: bool
+) -> Plan:
+    """The plan of a job with several parts.
+
+    Raises:
+        ConfigError: wrong options; ``job.option``: one that needs all rows in one place.
+    """
+    plan = make_plan((), given, config, {})
+    if plan.has_tables:
+        raise ConfigError(
+            "set: a job with several parts builds one set; plan a job for each", code="job.option"
+        )
+    refused = ORDERED_ONLY if ordered else ONE_PART_ONLY
+    for one in options_of(Options):
+        if one.name in refused and getattr(plan.options, one.name) != one.default:
+            raise ConfigError(
+                f"{one.key}: not in a job with several parts: {refused[one.name]}",
+                code="job.option",
+            )
+    settings = tuple(each | {"ordered": ordered} for each in plan.settings)
+    return replace(plan, settings=settings, ordered=ordered)
 
 
 def _must_not_be_of_a_set(option: str, target: Target, destination: Destination) -> None:

@@ -30,6 +30,8 @@ MAX_STATE_BYTES = 256 << 20
 #: a journal contains a manifest, which contains a list of shards
 MAX_DEPTH = 16
 MAX_INT = (1 << 63) - 1
+#: the limit of the characters of a loc
+MAX_LOC = 2_047
 #: the limit of Linux for a path, in bytes
 MAX_PATH = 4_096
 # patterns that only some builds need: `re` compiles them at their first use, not at start-up
@@ -57,6 +59,8 @@ class ShardRecord(NamedTuple):
         mtime_ns: the modification time of the file; another one means that it was edited.
         host: the host that serves it, in a set that is split by host.
         e_tag: of the object, in an object store.
+        first: its first loc, in a set of ordered rows.
+        edge: it begins a part of a job with ordered rows.
     """
 
     path: str
@@ -69,10 +73,13 @@ class ShardRecord(NamedTuple):
     mtime_ns: int
     host: str | None = None
     e_tag: str | None = None
+    first: str | None = None
+    edge: bool = False
 
     def to_dict(self) -> dict[str, Any]:
-        """The record as JSON; ``host`` and ``e_tag`` only where they are known."""
-        return _without_none(self._asdict(), "host", "e_tag")
+        """The record as JSON; what is not in every manifest only where it is known."""
+        record = self._asdict() | {"edge": self.edge or None}
+        return _without_none(record, "host", "e_tag", "first", "edge")
 
 
 class IndexRecord(NamedTuple):
@@ -391,6 +398,8 @@ def _shard(entry: Any) -> ShardRecord:
         mtime_ns=mtime_ns,
         host=_text(entry, "host") if "host" in entry else None,
         e_tag=_text(entry, "e_tag") if "e_tag" in entry else None,
+        first=_loc(entry, "first") if "first" in entry else None,
+        edge=_true(entry, "edge") if "edge" in entry else False,
     )
 
 
@@ -442,6 +451,19 @@ def _text(holder: dict[str, Any], key: str) -> str:
     if not isinstance(value, str):
         raise TypeError(key)
     return value
+
+
+def _loc(holder: dict[str, Any], key: str) -> str:
+    loc = _text(holder, key)
+    if not 0 < len(loc) <= MAX_LOC:
+        raise ValueError(key)
+    return loc
+
+
+def _true(holder: dict[str, Any], key: str) -> bool:
+    if holder[key] is not True:
+        raise TypeError(key)
+    return True
 
 
 def _count(holder: dict[str, Any], key: str, default: int | None = None) -> int:

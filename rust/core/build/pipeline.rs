@@ -17,6 +17,7 @@ mod collector;
 mod dispatch;
 mod gate;
 mod input;
+mod locs;
 mod message;
 mod preview;
 mod progress;
@@ -31,6 +32,7 @@ use std::thread;
 use crossbeam_channel::{bounded, unbounded};
 
 pub use self::input::{AnyBatch, AnySource, Rendering};
+pub use self::locs::{Locs, loc_columns, locs};
 pub use self::preview::{Preview, choose, preview};
 pub use self::progress::Progress;
 

@@ -9,6 +9,7 @@ use std::sync::OnceLock;
 use crate::flow::entry::{Entry, NO_LASTMOD, Totals};
 use crate::flow::member::Member;
 use crate::flow::memory::{Charge, MemoryUse};
+use crate::flow::order::LocRange;
 use crate::flow::pool::{Buffers, Pool};
 use crate::flow::sample::Sample;
 use crate::sitemap::date::Order;
@@ -67,6 +68,8 @@ pub struct Chunk {
     pub split_text: Vec<u8>,
     /// For each entry the boundary hash of its loc, under the stable layout.
     pub boundaries: Vec<u64>,
+    /// The range of the locs, if a worker has determined it.
+    pub range: Option<LocRange>,
     /// Rows that became no URL.
     pub rejects: Vec<Reject>,
     /// Rows seen.

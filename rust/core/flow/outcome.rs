@@ -33,6 +33,9 @@ pub struct ShardEntry {
     pub lastmod: Option<String>,
     /// The file was written; otherwise the live file has these bytes already.
     pub changed: bool,
+    /// Its first loc, if the rows are ordered.
+    #[serde(skip)]
+    pub first: Option<String>,
 }
 
 /// One of the sets of a build that is split.
@@ -88,6 +91,12 @@ pub struct Outcome {
     pub notes: BTreeMap<&'static str, u64>,
     /// The shards, in the order of the rows.
     pub shards: Vec<ShardEntry>,
+    /// The first loc of each shard, if the rows are ordered.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub firsts: Vec<String>,
+    /// The last loc of all, if the rows are ordered.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last: Option<String>,
     /// The sets that the build was split into, in the order of their first rows.
     pub sets: Vec<SetEntry>,
     /// The source of each field, for the first input.

@@ -12,8 +12,10 @@ use crate::build::write::rejects::RejectFile;
 use crate::config::{Config, Duplicates, MaxRejects, OnInvalid};
 use crate::error::{ErrorCode, Result};
 use crate::flow::chunk::{Chunk, Reject};
+use crate::flow::order::LocRange;
 use crate::flow::outcome::{Outcome, RunError, SetEntry, ShardEntry};
 use crate::flow::sample::Rate;
+use crate::sitemap::escape::unescaped;
 
 /// The accounts of a run.
 pub(crate) struct Accounting<'r> {
@@ -26,6 +28,8 @@ pub(crate) struct Accounting<'r> {
     /// the counts so far
     pub outcome: Outcome,
     position: BatchPosition,
+    /// the last loc so far, if the rows are ordered
+    last: Vec<u8>,
 }
 
 /// The current batch in its input.
@@ -54,7 +58,8 @@ impl<'r> Accounting<'r> {
     ) -> Accounting<'r> {
         let (outcome, warnings) = (Outcome::default(), Warnings::default());
         let position = BatchPosition::default();
-        Accounting { config, progress, seen, rejects, warnings, outcome, position }
+        let last = Vec::new();
+        Accounting { config, progress, seen, rejects, warnings, outcome, position, last }
     }
 
     /// The rows that follow belong to another input.
@@ -100,6 +105,7 @@ impl<'r> Accounting<'r> {
         {
             return Err(self.too_many_rejects(&limit.to_string()));
         }
+        self.check_order(input, chunk)?;
         self.remove_duplicates(input, chunk)?;
         self.warnings.add(chunk, rate);
         let urls = chunk.entries.len() as u64;
@@ -121,6 +127,18 @@ impl<'r> Accounting<'r> {
         self.outcome.rejected += 1;
         *self.outcome.rejects_by_code.entry(reject.code).or_default() += 1;
         self.rejects.write(&input.name, row, reject)
+    }
+
+    fn check_order(&mut self, input: &Input, chunk: &mut Chunk) -> Result<()> {
+        let Some(LocRange { first, last, descent }) = chunk.range.take() else { return Ok(()) };
+        let descent = if first < self.last { Some(0) } else { descent };
+        self.last = last;
+        let Some(entry) = descent.and_then(|number| chunk.entries.get(number)) else {
+            return Ok(());
+        };
+        let message = "its URL is less than that of a row before, but the rows must ascend by URL";
+        let error = ErrorCode::RowsOrder.error(message);
+        Err(error.in_input(&input.name).at_row(self.position.row(entry.row)))
     }
 
     fn remove_duplicates(&mut self, input: &Input, chunk: &mut Chunk) -> Result<()> {
@@ -159,6 +177,11 @@ impl<'r> Accounting<'r> {
     ) -> Result<Outcome, RunError> {
         shards
             .sort_unstable_by_key(|shard| (shard.set.as_ref().map(|set| set.number), shard.number));
+        if self.config.ordered {
+            self.outcome.firsts =
+                shards.iter_mut().filter_map(|shard| shard.first.take()).collect();
+            self.outcome.last = (!self.last.is_empty()).then(|| unescaped(&self.last));
+        }
         (self.outcome.shards, self.outcome.sets) = (shards, sets);
         self.rejects.finish()?;
         check_rejects(self.rejects.rows(), self.outcome.rejected)?;

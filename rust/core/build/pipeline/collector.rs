@@ -154,6 +154,9 @@ impl Collector<'_> {
 
     /// Accounts for the rows of a chunk, and passes its elements on.
     fn add(&mut self, input: &Input, mut chunk: Chunk) -> Result<(), RunError> {
+        if chunk.range.is_none() {
+            self.rules.note_range(&mut chunk); // this thread has rendered it, or it is empty
+        }
         self.accounting.add(input, &mut chunk, &self.rules.rate)?;
         let first_row = self.accounting.first_row();
         let notes = &mut self.accounting.outcome.notes;

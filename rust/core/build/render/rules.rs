@@ -7,7 +7,9 @@ use crate::build::render::plan::{Mapped, Plan, ValueSource};
 use crate::config::{Config, Epoch, Layout, OldPolicy, OnBadField, Output};
 use crate::error::{ErrorCode, Result};
 use crate::flow::cell::Cell;
+use crate::flow::chunk::Chunk;
 use crate::flow::hash::HashKey;
+use crate::flow::order::LocRange;
 use crate::flow::sample::Rate;
 use crate::sitemap::changefreq;
 use crate::sitemap::characters::trim;
@@ -47,6 +49,8 @@ pub struct Rules {
     pub(crate) rate: Rate,
     /// locs are hashed for the stable layout
     pub(crate) boundaries: bool,
+    /// the rows are to ascend by loc
+    ordered: bool,
 }
 
 impl Rules {
@@ -86,7 +90,16 @@ impl Rules {
             rate: Rate::default(),
             key,
             boundaries: config.layout == Layout::Stable,
+            ordered: config.ordered,
         })
+    }
+
+    /// Determines the range of the locs of a chunk, if the rows are ordered. The thread that made the
+    /// chunk does so, while it is in its cache.
+    pub fn note_range(&self, chunk: &mut Chunk) {
+        if self.ordered {
+            chunk.range = LocRange::of(chunk, self.text);
+        }
     }
 
     #[inline]

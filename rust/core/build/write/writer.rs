@@ -12,8 +12,10 @@ use crate::build::write::gzip::Encoder;
 use crate::build::write::sink::Sink;
 use crate::config::{Config, Output};
 use crate::error::{ErrorCode, Result};
+use crate::flow::order::loc_of;
 use crate::flow::outcome::{self, ShardEntry, newest_text};
 use crate::flow::shard::{Piece, Shard};
+use crate::sitemap::escape::unescaped;
 use crate::sitemap::namespaces;
 
 /// A shard that is live. A new shard with the same bytes is not written again.
@@ -42,6 +44,8 @@ pub struct ShardWriter<'d> {
     name: String,
     /// one URL on each line, and no XML
     text: bool,
+    /// the first loc of each shard is wanted
+    ordered: bool,
     /// every name contains a digest of the bytes and of this text
     salt: Option<String>,
     /// hexadecimal digits of the digest in a stable name
@@ -61,6 +65,7 @@ impl<'d> ShardWriter<'d> {
             destination,
             name: config.name.clone(),
             text: config.output == Output::Text,
+            ordered: config.ordered,
             salt: config.name_salt.clone(),
             digits: NAME_DIGITS,
             claims: Claims::default(),
@@ -74,6 +79,8 @@ impl<'d> ShardWriter<'d> {
     /// if the file is not the expected one.
     pub fn write(&self, mut shard: Shard) -> Result<ShardEntry> {
         let mut pieces = take(&mut shard.pieces);
+        let first = pieces.first().filter(|_| self.ordered);
+        let first = first.map(|piece| unescaped(loc_of(piece.as_bytes(), self.text)));
         if !self.text {
             pieces.insert(0, Piece::of(namespaces::header(shard.namespaces).into_bytes()));
             pieces.push(Piece::of(namespaces::FOOTER.into()));
@@ -94,6 +101,7 @@ impl<'d> ShardWriter<'d> {
             digest: String::new(),
             lastmod: newest_text(shard.newest),
             changed: true,
+            first,
         };
         if let (Some(live), Some(digest)) = (live, &known) {
             if live.digest == *digest {
