@@ -143,6 +143,8 @@ class BuildKeywords(TypedDict, total=False):
     """Write which URLs were added, changed, removed, .csv, .jsonl or .parquet (needs
     --duplicates drop or fail).
     """
+    report: str | os.PathLike[str] | None
+    """Write a page with charts about this build and the last ones, .html."""
     verify_staged: bool
     """Read and check the whole set before it goes live."""
     dry_run: bool

@@ -85,6 +85,8 @@ pub struct Config {
     pub timezone: Option<String>,
     /// The unit of integers (and of digits in text) in lastmod.
     pub lastmod_epoch: Option<Epoch>,
+    /// Count the ages of lastmods against `now`.
+    pub ages: bool,
     /// Rows to keep.
     #[serde(rename = "where")]
     pub filters: Vec<Filter>,
@@ -128,6 +130,7 @@ impl Default for Config {
             relative_urls: false,
             timezone: None,
             lastmod_epoch: None,
+            ages: false,
             filters: Vec::new(),
             delimiter: None,
             encoding: None,

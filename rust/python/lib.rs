@@ -37,7 +37,7 @@ mod _core {
     use super::url::{Url, split_url, url_fault};
 
     #[pymodule_export]
-    use super::verify::{FileReport, finding_codes, verify_files};
+    use super::verify::{FileReport, age_steps, finding_codes, verify_files};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -443,8 +443,13 @@ pub fn exceeds_rejects(
     Ok(config(py, config_json)?.max_rejects.is_exceeded(rejected, rows))
 }
 
-/// The number of complete rows of a reject file, by code.
+/// By code, the number of complete rows of a reject file, and the offsets of the first of them.
 #[pyfunction]
-pub fn count_rejects(py: Python<'_>, path: std::path::PathBuf) -> PyResult<BTreeMap<String, u64>> {
-    py.detach(|| urlset_core::build::write::rejects::count(&path)).map_err(|e| exception(py, &e))
+pub fn count_rejects(
+    py: Python<'_>,
+    path: std::path::PathBuf,
+) -> PyResult<BTreeMap<String, (u64, Vec<u64>)>> {
+    let counts = py.detach(|| urlset_core::build::write::rejects::count(&path));
+    let counts = counts.map_err(|e| exception(py, &e))?;
+    Ok(counts.into_iter().map(|(code, of)| (code, (of.rows, of.places))).collect())
 }

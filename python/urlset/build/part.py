@@ -43,6 +43,8 @@ class Outcome:
         shards: in the order of the rows.
         groups: the values of ``split_by``; their shards come first.
         mapping: the column of each field.
+        ages: the ages of the lastmods, as ``_core.age_steps`` separates them; zeros if they were
+            not counted.
     """
 
     rows: int
@@ -56,6 +58,7 @@ class Outcome:
     shards: tuple[Shard, ...]
     groups: tuple[Group, ...]
     mapping: tuple[tuple[str, str], ...]
+    ages: tuple[int, ...] = ()
 
     @classmethod
     def of_core(cls, outcome: Mapping[str, Any]) -> Outcome:
@@ -67,6 +70,7 @@ class Outcome:
             shards=tuple(Shard(**shard) for shard in outcome["shards"]),
             groups=tuple(Group(**group) for group in outcome["sets"]),
             mapping=tuple((chosen["field"], chosen["from"]) for chosen in outcome["mapping"]),
+            ages=tuple(outcome["ages"]),
         )
 
     @classmethod
@@ -157,5 +161,6 @@ def _outcome(content: dict[str, Any]) -> Outcome:
             "shards": tuple(Shard(**shard) for shard in content["shards"]),
             "groups": tuple(Group(**group) for group in content["groups"]),
             "mapping": tuple((field, column) for field, column in content["mapping"]),
+            "ages": tuple(content.get("ages", ())),
         }
     )

@@ -28,10 +28,10 @@ from .source import must_not_be_read
 #: options that change no byte of the output
 NO_BYTES = frozenset({
     "out", "state", "threads", "rejects", "max_rejects", "max_shrink", "dry_run", "changes",
-    "verify_staged", "header", "cache_control", "content_encoding", "conditional",
+    "report", "verify_staged", "header", "cache_control", "content_encoding", "conditional",
 })  # fmt: skip
 #: options that name a file that a build writes besides the set
-TARGETS = ("changes", "rejects")
+TARGETS = ("changes", "rejects", "report")
 
 
 class LiveShard(NamedTuple):

@@ -8,12 +8,12 @@ use crate::build::duplicates::seen::{Seen, SeenUrls};
 use crate::build::pipeline::message::Input;
 use crate::build::pipeline::progress::Progress;
 use crate::build::pipeline::warnings::Warnings;
+use crate::build::render::rules::Rules;
 use crate::build::write::rejects::RejectFile;
 use crate::config::{Config, Duplicates, MaxRejects, OnInvalid};
 use crate::error::{ErrorCode, Result};
 use crate::flow::chunk::{Chunk, Reject};
 use crate::flow::outcome::{Outcome, RunError, SetEntry, ShardEntry};
-use crate::flow::sample::Rate;
 
 /// The accounts of a run.
 pub(crate) struct Accounting<'r> {
@@ -85,7 +85,7 @@ impl<'r> Accounting<'r> {
     /// # Errors
     /// A rejected row under `--on-invalid fail`, a duplicate under `--duplicates fail`, too many
     /// rejected rows, or a reject file that cannot be written.
-    pub fn add(&mut self, input: &Input, chunk: &mut Chunk, rate: &Rate) -> Result<(), RunError> {
+    pub fn add(&mut self, input: &Input, chunk: &mut Chunk, rules: &Rules) -> Result<(), RunError> {
         self.outcome.rows += chunk.rows;
         self.outcome.filtered += chunk.filtered;
         self.outcome.expanded += chunk.expanded;
@@ -101,12 +101,28 @@ impl<'r> Accounting<'r> {
             return Err(self.too_many_rejects(&limit.to_string()));
         }
         self.remove_duplicates(input, chunk)?;
-        self.warnings.add(chunk, rate);
+        self.count_ages(chunk, rules);
+        self.warnings.add(chunk, &rules.rate);
         let urls = chunk.entries.len() as u64;
         self.outcome.urls += urls;
         self.progress.urls.fetch_add(urls, Ordering::Relaxed);
         self.position.rows += chunk.rows + chunk.blank;
         Ok(())
+    }
+
+    /// Counts the ages of the URLs that are left.
+    fn count_ages(&mut self, chunk: &mut Chunk, rules: &Rules) {
+        if rules.ages.is_none() {
+            return;
+        }
+        if chunk.totals.is_none() {
+            chunk.sum_up(rules.ages.as_ref());
+        }
+        if let Some(totals) = &chunk.totals {
+            for (sum, count) in self.outcome.ages.iter_mut().zip(totals.ages) {
+                *sum += u64::from(count);
+            }
+        }
     }
 
     fn reject(&mut self, input: &Input, reject: &Reject) -> Result<()> {
