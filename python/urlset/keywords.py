@@ -170,6 +170,8 @@ class VerifyKeywords(TypedDict, total=False):
     """Which hosts URLs may have: same, any, or a list a,b. Default: the hosts in the manifest of
     a build, else same.
     """
+    report: str | os.PathLike[str] | None
+    """Write a page with charts of the findings and the files, .html."""
     allow_private: bool
     """Fetch from private addresses, too."""
 
@@ -194,6 +196,8 @@ class DiffKeywords(TypedDict, total=False):
     """Memory for entries; above that they go to disk."""
     threads: int | None
     """Default: one for each core."""
+    report: str | os.PathLike[str] | None
+    """Write a page with charts of the changes, .html."""
     allow_private: bool
     """Fetch from private addresses, too."""
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from .. import _core
 from ..report import Report, Shard
 from ..wording import count
-from .charts import Bar, Columns, Series, age_bars, bars, columns, grouped
-from .document import percent, render, round_size, signed, size, visible
+from .charts import Bar, Columns, Series, age_bars, bars, columns
+from .document import percent, render, signed, size, visible
+from .files import FileSize, file_charts
 
 if TYPE_CHECKING:
     from ..build.details import Details, SetTotals
@@ -18,8 +19,6 @@ if TYPE_CHECKING:
 
 #: the sets that the page lists; the others are one row
 MAX_SETS = 30
-#: up to this number, the table of the shards lists each one
-MAX_FILES = 200
 
 WRITTEN, KEPT = Series("written by this build", "a"), Series("unchanged", "b")
 
@@ -130,54 +129,14 @@ def _sets(sets: Sequence[SetTotals]) -> list[Bar]:
 
 
 def _shards(shards: Sequence[Shard]) -> list[Columns]:
-    """URLs and bytes of the files, in the order of the index."""
-    if not shards:
-        return []
-    groups = grouped(shards)
-    several = len(groups[0])
-    what = "of each sitemap" if several == 1 else f"of each {several} sitemaps in order"
-    labels = {n: f"{n * several + 1:,}" for n in {0, len(groups) // 2}}
-    labels[len(groups) - 1] = f"{len(shards):,}"
-    series = [one for one, kind in ((WRITTEN, True), (KEPT, False))
-              if any(shard.changed is kind for shard in shards)]  # fmt: skip
-    found = []
-    for id, name, measure, show, axis in (
-        ("shard-urls", "URLs", _urls, "{:,.0f}".format, "{:,.0f}".format),
-        ("shard-bytes", "Bytes before compression", _bytes, size, round_size),
-    ):
-        values = [
-            [sum(measure(shard) for shard in group if shard.changed is (one is WRITTEN))
-             for one in series]
-            for group in groups
-        ]  # fmt: skip
-        listed = [[shard] for shard in shards] if len(shards) <= MAX_FILES else groups
-        title = f"{name} {what}"
-        found.append(
-            columns(
-                id, title,
-                f"{count(len(groups), 'column')}; {name} in all: {show(sum(map(measure, shards)))}."
-                " The table below has the numbers.",
-                series, values,
-                heads=["Sitemap" if len(listed[0]) == 1 else "Sitemaps", *(s.name for s in series)],
-                rows=[_row(group, series, measure, show) for group in listed],
-                labels=labels, text=axis,
-            )
-        )  # fmt: skip
-    return found
-
-
-def _row(group: Sequence[Shard], series: Sequence[Series], measure: Any, show: Any) -> list[str]:
-    first, last = visible(group[0].path, 120), visible(group[-1].path, 120)
-    sums = (sum(measure(s) for s in group if s.changed is (one is WRITTEN)) for one in series)
-    return [first if len(group) == 1 else f"{first} to {last}", *(show(value) for value in sums)]
-
-
-def _urls(shard: Shard) -> int:
-    return shard.urls
-
-
-def _bytes(shard: Shard) -> int:
-    return shard.bytes
+    """URLs and bytes of the sitemaps, in the order of the index."""
+    kinds = [(one, kind) for one, kind in ((WRITTEN, True), (KEPT, False))
+             if any(shard.changed is kind for shard in shards)]  # fmt: skip
+    numbers = {kind: number for number, (_, kind) in enumerate(kinds)}
+    sizes = [
+        FileSize(shard.path, shard.urls, shard.bytes, numbers[shard.changed]) for shard in shards
+    ]
+    return file_charts(sizes, [one for one, _ in kinds])
 
 
 def _history(history: Sequence[BuildRecord]) -> list[Columns]:
