@@ -27,6 +27,11 @@ FAULTS = {
 #: those that a drop list contains
 DROPPED = {"redirect", "not_found", "gone", "noindex", "canonical"}
 
+#: a part of a page; the text of a directive of nginx has up to 4 kB
+FILLER = "".join(
+    f'<div class="card"><a href="/p/{i}">Product {i}</a><p>Some text of product {i}</p></div>\n'
+    for i in range(25)
+)
 _HEAD = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Page</title>
 <meta name="robots" content="{robots}"><link rel="canonical" href="{canonical}"></head>"""
 _OWN = "http://$http_host$uri"
@@ -36,7 +41,7 @@ def _page(robots: str = "index,follow", canonical: str = _OWN, body: str = "A pa
     return f"'{_HEAD.format(robots=robots, canonical=canonical)}<body>{body}</body></html>'"
 
 
-def _locations(filler: str) -> dict[str, str]:
+def _locations(fillers: int) -> dict[str, str]:
     """What nginx does for each ending."""
     return {
         "01": "return 301 /ok;",
@@ -53,7 +58,7 @@ def _locations(filler: str) -> dict[str, str]:
         "12": "return 302 $uri;",
         "13": "return 403;",
         "14": f"return 200 {_page(robots='none')};",
-        "": f"return 200 {_page(body=filler)};",
+        "": f"return 200 {_page(body='$filler' * fillers)};",
     }
 
 
@@ -99,11 +104,11 @@ def free_port() -> int:
 
 
 @contextmanager
-def nginx(folder: Path, *, filler: str = "A page.", log: bool = True) -> Iterator[Site]:
+def nginx(folder: Path, *, fillers: int = 1, log: bool = True) -> Iterator[Site]:
     """The site on a free port.
 
     Args:
-        filler: the body of a page without a fault.
+        fillers: the size of a page without a fault, in 2.2 kB.
         log: whether requests are logged.
     """
     if NGINX is None:
@@ -113,7 +118,7 @@ def nginx(folder: Path, *, filler: str = "A page.", log: bool = True) -> Iterato
     port = free_port()
     locations = "\n".join(
         f'location ~ "^/[abc]/\\d*{ending}$" {{ {action} }}'
-        for ending, action in _locations(filler).items()
+        for ending, action in _locations(fillers).items()
     )
     access = "access.log main" if log else "off"
     (folder / "nginx.conf").write_text(f"""
@@ -128,6 +133,7 @@ def nginx(folder: Path, *, filler: str = "A page.", log: bool = True) -> Iterato
             geo $dollar {{ default "$"; }}
             server {{
                 listen 127.0.0.1:{port};
+                set $filler '{FILLER}';
                 location = /robots.txt {{
                     default_type text/plain;
                     return 200 "User-agent: *\\nDisallow: /*08${{dollar}}\\n";

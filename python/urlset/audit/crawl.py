@@ -120,7 +120,7 @@ class Crawl:
         client = Client(limits.connections, limits.seconds, limits.allow_private)
         queues: dict[str, deque[str]] = {}
         for loc in self.pages:
-            parts = _core.split_url(loc)
+            parts = _core.split_url(_address(loc))
             queues.setdefault(parts.origin if parts is not None else "", deque()).append(loc)
         fetcher = Fetcher(client, limits)
         try:
@@ -147,12 +147,13 @@ class Crawl:
             self.record(await self._page(fetcher, host, loc))
 
     async def _page(self, fetcher: Fetcher, host: Host, loc: str) -> Page:
-        if not host.allows(loc, AGENT):
+        url = _address(loc)
+        if not host.allows(url):
             return Page(loc, facts=(Fact("disallowed", None, f"for {AGENT}; not fetched"),))
         facts = []
-        if not host.allows(loc, self.rules.bot):
+        if not host.allows_as_well(url, self.rules.bot):
             facts.append(Fact("disallowed", None, f"for {self.rules.bot}"))
-        answer, seconds = await fetcher.get(host, loc)
+        answer, seconds = await fetcher.get(host, url)
         status, kind = answer.status, None
         if answer.failure is not None:
             facts.append(Fact(answer.failure, None, answer.detail))
@@ -160,9 +161,9 @@ class Crawl:
             facts.append(Fact("unreachable"))
         elif 200 <= status < 300:
             kind = answer.headers.get("Content-Type", "").partition(";")[0].strip().lower()
-            facts += judge(loc, answer.headers, answer.body, self.rules, self.pages[loc])
+            facts += judge(url, answer.headers, answer.body, self.rules, self.pages[loc])
         elif 300 <= status < 400:
-            fact, more = await fetcher.follow(loc, answer, seconds)
+            fact, more = await fetcher.follow(url, answer, seconds)
             facts.append(fact)
             seconds += more
         else:
@@ -245,7 +246,7 @@ class Fetcher:
                 return ended(f"not at the end after {self._limits.seconds:g} s")
             host = self.host(parts.origin)
             await host.ready(self.client, self.is_allowed)
-            if not host.allows(url, AGENT):
+            if not host.allows(url):
                 return ended("the target is disallowed by robots.txt")
             seen.add(url)
             answer, seconds = await self.get(host, url, left)

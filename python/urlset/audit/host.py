@@ -46,6 +46,7 @@ class Host:
         self._next = self._resume = 0.0
         self._waits = 0
         self._rules: Protego | None = None
+        self._text = ""
         self._turn, self._load = asyncio.Lock(), asyncio.Lock()
         self._loaded = False
 
@@ -102,7 +103,9 @@ class Host:
             why = f"HTTP {answer.status}" if answer.status else answer.detail
             self.failure = Answer(None, failure="robots_failed", detail=f"robots.txt: {why}")
         elif answer.body:
-            self._rules = Protego.parse(answer.body[:MAX_ROBOTS].decode("utf-8-sig", "replace"))
+            self._text = answer.body[:MAX_ROBOTS].decode("utf-8-sig", "replace")
+            self._rules = Protego.parse(self._text)
+            self._text = self._text.lower()
             delay = self._rules.crawl_delay(AGENT) or 0.0
             if math.isfinite(delay):
                 self._interval = max(self._interval, min(delay, LONGEST_DELAY))
@@ -120,6 +123,12 @@ class Host:
                 break
         return Answer(404)
 
-    def allows(self, url: str, agent: str) -> bool:
-        """Whether robots.txt lets a crawler fetch a URL."""
-        return self._rules is None or self._rules.can_fetch(url, agent)
+    def allows(self, url: str) -> bool:
+        """Whether robots.txt lets this crawler fetch a URL."""
+        return self._rules is None or self._rules.can_fetch(url, AGENT)
+
+    def allows_as_well(self, url: str, bot: str) -> bool:
+        """Whether another crawler may fetch a URL that this one may fetch."""
+        # without a group of its own the same rules apply to both
+        same = bot not in self._text and AGENT not in self._text
+        return self._rules is None or same or self._rules.can_fetch(url, bot)

@@ -117,11 +117,17 @@ def judge(
 def is_plain(html: bytes, loc: str) -> bool:
     """Whether a document certainly has no finding, so that it need not be parsed.
 
-    It contains neither ``noindex`` nor a meta element with ``none``, nor character references that
-    could spell them, and no canonical other than its own URL. Measured on a page of 22 kB: 20 µs
-    instead of 300 µs (benches/audit.py).
+    Before the body there is neither ``noindex`` nor a meta element with ``none``, nor a character
+    reference that could spell them, and no canonical other than its own URL; in the body, or what
+    looks like it, there is no meta element and no canonical. Measured on a page of 22 kB: 40 µs
+    instead of 400 µs (benches/audit.py).
     """
     text = html.lower()
+    end = text.find(b"<body")
+    if end >= 0:
+        if text.find(b"<meta", end) >= 0 or text.find(b"canonical", end) >= 0:
+            return False
+        text = text[:end]
     if b"&#" in text or b"\0" in text or b"noindex" in text:
         return False
     if b"none" in text and _META_NONE.search(text):
