@@ -72,15 +72,15 @@ def _tiles(report: Report, details: Details) -> list[tuple[str, str, str]]:
     if last is not None and report.urls != last.urls:
         urls = f"{signed(report.urls - last.urls)} since the last build"
     rate = f"{report.rows / report.seconds:,.0f} rows a second" if report.seconds else ""
-    return [
-        ("URLs", f"{report.urls:,}", urls),
-        (
-            "Rejected rows",
-            f"{report.rejected:,}",
-            f"{percent(report.rejected, report.rows)} of all",
-        ),
+    share = percent(report.rejected, report.rows)
+    files = [
         ("Sitemaps", f"{len(shards):,}", f"{written:,} of them written"),
         ("Size", size(compressed), f"{size(plain)} before compression"),
+    ]
+    return [
+        ("URLs", f"{report.urls:,}", urls),
+        ("Rejected rows", f"{report.rejected:,}", f"{share} of all"),
+        *(files if shards else []),
         ("Time", f"{report.seconds:,.1f} s", rate),
     ]
 
@@ -96,7 +96,7 @@ def _outcomes(report: Report) -> list[tuple[str, str, int, str]]:
     """The outcomes of the rows: name, colour, number and text."""
     total = report.rows + report.expanded
     named = (
-        ("URLs written", "a", report.urls),
+        ("URLs", "a", report.urls),
         ("rejected", "error", report.rejected),
         ("duplicates dropped", "warning", report.duplicates),
         ("filtered", "b", report.filtered),
