@@ -245,6 +245,8 @@ class AuditKeywords(TypedDict, total=False):
     """Write the URLs that redirect, are missing (404, 410), or have noindex or another canonical
     as CSV, for build --exclude.
     """
+    report: str | os.PathLike[str] | None
+    """Write a page with charts of the estimates and the findings, .html."""
     max_bad: str | None
     """Exit status 1 if a larger share of the URLs is bad or could not be judged."""
 

@@ -49,10 +49,13 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "build.check": ("destination.manifest", *BASE),
     "build.changes": ("build.differences", "destination.interface", "destination.manifest", *BASE),
     "toml": ("build.names", "option*", *BASE),
+    "build.details": ("build.rejects", "destination.manifest", "report", *BASE),
+    # pages about results
+    "html.*": ("report", "audit.report", *BASE),
     # a job imports all stages
     "build.plan": ("build.names", "build.source.*", "destination.*", "toml", "option*", *BASE),
     "build.write": ("build.*", "destination.interface", "report", *BASE),
-    "build.commit": ("build.*", "destination.*", "report", "option*", *BASE),
+    "build.commit": ("build.*", "destination.*", "html.*", "report", "option*", *BASE),
     "build.job": ("build.*", "destination.*", "report", "toml", "option*", *BASE),
     # the same job on engines
     "engine": ("build.job", "build.part", "report", "option*", *BASE),

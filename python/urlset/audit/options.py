@@ -78,6 +78,10 @@ class AuditOptions:
         None, _RESULT, "Write the URLs that redirect, are missing (404, 410), or have noindex or"
         " another canonical as CSV, for build --exclude.", metavar="PATH",
     )  # fmt: skip
+    report: str | os.PathLike[str] | None = option(
+        None, _RESULT, "Write a page with charts of the estimates and the findings, .html.",
+        metavar="PATH",
+    )  # fmt: skip
     max_bad: str | None = option(
         None, _RESULT, "Exit status 1 if a larger share of the URLs is bad or could not be judged.",
         metavar="P%",

@@ -67,6 +67,10 @@ def audit(
         ) from None
     chosen = AuditOptions(**options).checked()
     _check_outputs(chosen)
+    if chosen.report is not None:
+        from ..html.document import check_target  # most audits write no page
+
+        check_target(chosen.report, (target,), "nothing was fetched")
     from .crawl import Crawl, Limits
     from .journal import Journal
     from .page import Rules
@@ -106,6 +110,11 @@ def audit(
                 on_stop(stop)
         report = _report(str(target), by, chosen, sample, journal, crawl, started)
         _write_outputs(chosen, journal, sample)
+    if chosen.report is not None:
+        from ..html.audit import audit_page
+        from ..html.document import write_page
+
+        write_page(chosen.report, audit_page(report))
     return report
 
 

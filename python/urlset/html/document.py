@@ -60,7 +60,9 @@ def percent(part: float, whole: float) -> str:
 
 
 def duration(seconds: float) -> str:
-    """A time: ``1 h 2 min``, ``3 min 5 s``, ``4.2 s``."""
+    """A time: ``1 h 2 min``, ``3 min 5 s``, ``4.2 s``, ``6 ms``."""
+    if seconds < 1:
+        return f"{1000 * seconds:.0f} ms"
     if seconds < 60:
         return f"{seconds:.1f} s"
     minutes, rest = divmod(round(seconds), 60)
