@@ -64,6 +64,8 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "transport.*", "report", "destination.manifest", "destination.state",
         "destination.store_manifests", "option*", *BASE,
     ),
+    # fetches pages of what inspect reads
+    "audit.*": ("inspect.*", "transport.*", "option*", "keywords", *BASE),
     "clean": ("destination.*", "keywords", "option*", *BASE),
     # on top
     "announce.*": (
@@ -71,7 +73,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "destination.store_manifests", "inspect.*", "option*", *BASE,
     ),
     "cli.*": (
-        "build.*", "inspect.*", "announce.*", "clean", "toml", "report", "keywords", "option*",
+        "build.*", "inspect.*", "announce.*", "audit.*", "clean", "toml", "report", "keywords", "option*",
         "__init__", *BASE,
     ),
     "__main__": ("cli.*", "__init__"),
