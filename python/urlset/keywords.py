@@ -105,6 +105,10 @@ class BuildKeywords(TypedDict, total=False):
     """Add a sitemap made elsewhere to the index (repeatable)."""
     where: Sequence[str]
     """Keep rows: 'COL=VALUE' or 'COL!=VALUE' (repeatable)."""
+    exclude: str | os.PathLike[str] | None
+    """File with URLs to leave out, in the column loc: the drop list of urlset audit, for
+    example. In any format of an input.
+    """
     hosts: str
     """Which hosts URLs may have: same, any, or a list a,b."""
     strict_urls: bool

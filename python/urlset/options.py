@@ -203,6 +203,10 @@ class Options:
         (), "Rows", "Keep rows: 'COL=VALUE' or 'COL!=VALUE' (repeatable).", metavar="COND",
         per_set=True,
     )  # fmt: skip
+    exclude: str | os.PathLike[str] | None = option(
+        None, "Rows", "File with URLs to leave out, in the column loc: the drop list of urlset"
+        " audit, for example. In any format of an input.", metavar="PATH", core=False,
+    )  # fmt: skip
     hosts: str = option(
         "same", "Rows", "Which hosts URLs may have: same, any, or a list a,b.", metavar="HOSTS",
         per_set=True,

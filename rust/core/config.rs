@@ -90,6 +90,8 @@ pub struct Config {
     /// Rows to keep.
     #[serde(rename = "where")]
     pub filters: Vec<Filter>,
+    /// Hashes of the locs to leave out, as `build::pipeline::exclude` returns them.
+    pub exclude: String,
     /// The delimiter of CSV, or `tab`; detected by default.
     pub delimiter: Option<String>,
     /// The encoding of CSV; by default that of the byte order mark, else UTF-8.
@@ -132,6 +134,7 @@ impl Default for Config {
             lastmod_epoch: None,
             ages: false,
             filters: Vec::new(),
+            exclude: String::new(),
             delimiter: None,
             encoding: None,
             max_cell: 1 << 20,

@@ -353,6 +353,21 @@ pub fn preview(
     serde_json::to_string(&preview).map_err(|e| PyValueError::new_err(e.to_string()))
 }
 
+/// The hashes of the locs of an input, for the configuration `exclude` of a build.
+#[pyfunction]
+pub fn exclude(
+    py: Python<'_>,
+    config_json: &str,
+    name: String,
+    format: String,
+    object: Option<Bound<'_, PyAny>>,
+) -> PyResult<String> {
+    let config = config(py, config_json)?;
+    let input = Input(name, format, object, Vec::new());
+    let source = source(&config, input, batch_rows(&config))?;
+    interruptible(py, move || pipeline::exclude(&config, source))
+}
+
 /// An absolute URL in canonical form: percent-encoded, its host in punycode.
 #[pyfunction]
 pub fn address(py: Python<'_>, url: &str) -> PyResult<String> {

@@ -65,8 +65,10 @@ LAYERS: dict[str, tuple[str, ...]] = {
     # reading back
     "inspect.*": (
         "transport.*", "report", "destination.manifest", "destination.state",
-        "destination.store_manifests", "option*", *BASE,
+        "destination.store_manifests", "html.*", "option*", *BASE,
     ),
+    # fetches pages of what inspect reads
+    "audit.*": ("inspect.*", "html.*", "transport.*", "option*", "keywords", *BASE),
     "clean": ("destination.*", "keywords", "option*", *BASE),
     # on top
     "announce.*": (
@@ -74,7 +76,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "destination.store_manifests", "inspect.*", "option*", *BASE,
     ),
     "cli.*": (
-        "build.*", "inspect.*", "announce.*", "clean", "toml", "report", "keywords", "option*",
+        "build.*", "inspect.*", "announce.*", "audit.*", "clean", "toml", "report", "keywords", "option*",
         "__init__", *BASE,
     ),
     "__main__": ("cli.*", "__init__"),

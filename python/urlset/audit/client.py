@@ -21,6 +21,8 @@ from .page import HTML
 USER_AGENT = f"urlset/{_core.__version__} (+https://pypi.org/project/urlset/)"
 #: bytes of a document that are read, before and after decompression: a canonical is in the head
 MAX_BODY = 1 << 20
+#: characters of the reason of a failure
+MAX_DETAIL = 160
 #: bytes of the body of a redirect or an error that are read
 MAX_DRAINED = 64 << 10
 #: seconds for the resolver, which has no timeout
@@ -133,7 +135,8 @@ class Client:
                 if not 200 <= status < 300:
                     await _drain(response)
                     return Answer(status, headers)
-                if not any_type and response.content_type not in HTML:
+                # a body without a type is read as HTML
+                if not any_type and "Content-Type" in headers and response.content_type not in HTML:
                     response.close()  # a video, maybe
                     return Answer(status, headers)
                 return await self._body(response)
@@ -209,16 +212,18 @@ def _failure(error: aiohttp.ClientError) -> Answer:
     if isinstance(error, aiohttp.ClientConnectorError):
         if str(error.os_error) == str(PrivateAddressError()):
             return Answer(None, failure="private", detail=str(error.os_error))
-        detail = one_line(error.os_error.strerror or str(error.os_error))[:300]
+        detail = one_line(error.os_error.strerror or str(error.os_error))[:MAX_DETAIL]
         if isinstance(error, aiohttp.ClientConnectorCertificateError):
             detail = f"TLS: {detail}"
         return Answer(None, failure="unreachable", detail=detail, again=True)
     if isinstance(error, aiohttp.InvalidURL):
         return Answer(None, failure="malformed", detail=detail)
+    if isinstance(error, aiohttp.ClientResponseError):
+        detail = _line(ValueError(error.message))
     if isinstance(error, (aiohttp.ClientResponseError, aiohttp.ClientPayloadError)):
         return Answer(None, failure="unreadable", detail=detail, again=True)
     return Answer(None, failure="unreachable", detail=detail, again=True)
 
 
 def _line(error: Exception) -> str:
-    return one_line(str(error).strip().partition("\n")[0] or type(error).__name__)[:300]
+    return one_line(str(error).strip().partition("\n")[0] or type(error).__name__)[:MAX_DETAIL]

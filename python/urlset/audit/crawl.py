@@ -15,7 +15,7 @@ from ..threads import start
 from ..transport.retry import MAX_REDIRECTS, redirected
 from .client import Answer, Client
 from .host import AGENT, ATTEMPTS, Host
-from .page import MAX_QUOTE, Fact, Rules, host_of, judge
+from .page import MAX_QUOTE, Fact, Rules, host_of, judge, legible
 
 #: seconds between two looks at the crawl, so that a signal ends the wait
 POLL_INTERVAL = 0.1
@@ -111,6 +111,8 @@ class Crawl:
         except asyncio.CancelledError:
             pass
         except BaseException as error:  # noqa: BLE001 - raised in the thread that waits
+            while isinstance(error, BaseExceptionGroup):  # of the task group
+                error = error.exceptions[0]
             self._error = error
         finally:
             loop.close()  # does not wait for a resolver that does not answer
@@ -160,14 +162,17 @@ class Crawl:
         elif status is None:
             facts.append(Fact("unreachable"))
         elif 200 <= status < 300:
-            kind = answer.headers.get("Content-Type", "").partition(";")[0].strip().lower()
+            kind = legible(answer.headers.get("Content-Type", ""))
+            kind = kind.partition(";")[0].strip().lower()
             facts += judge(url, answer.headers, answer.body, self.rules, self.pages[loc])
         elif 300 <= status < 400:
             fact, more = await fetcher.follow(url, answer, seconds)
             facts.append(fact)
             seconds += more
-        else:
-            facts.append(Fact(_code_of(status), None, f"HTTP {status}"))
+        else:  # 1xx and less are no final answers
+            code = _code_of(status) if status >= 400 else "unreadable"
+            facts.append(Fact(code, None, f"HTTP {status}"))
+        facts = [Fact(code, *(text and legible(text) for text in texts)) for code, *texts in facts]
         return Page(loc, status, tuple(facts), kind and kind[:MAX_TYPE], round(seconds, 4))
 
 
@@ -230,9 +235,11 @@ class Fetcher:
             return Fact("redirect", target and target[:MAX_QUOTE], detail), more
 
         while True:
-            location = redirected(url, answer.headers.get("Location", "")) or ""
+            location = redirected(url, legible(answer.headers.get("Location", ""))) or ""
+            if "Location" not in answer.headers:
+                return ended("no Location")
             parts = _core.split_url(_address(location))
-            if parts is None or "Location" not in answer.headers:
+            if parts is None:
                 return ended("Location is not a URL")
             url = _address(location)
             if url in seen:
@@ -262,5 +269,5 @@ def _address(url: str) -> str:
     """A URL as it is requested; the text itself if it is not a URL."""
     try:
         return _core.address(url.partition("#")[0])
-    except Error:
+    except (Error, UnicodeError):
         return url

@@ -60,9 +60,11 @@ class Journal:
             self._file.truncate()
             self._file.flush()
         except OSError as error:
-            raise PublishError(
-                f"resume: {path or tempfile.gettempdir()}: {error.strerror}", code="audit.resume"
-            ) from None
+            raise self._unwritable(error) from None
+
+    def _unwritable(self, error: OSError) -> PublishError:
+        place = tempfile.gettempdir() if self._name == "None" else self._name
+        return PublishError(f"resume: {place}: {error.strerror}", code="audit.resume")
 
     def _wrong(self, why: str) -> ConfigError:
         return ConfigError(
@@ -93,7 +95,17 @@ class Journal:
         return 0
 
     def add(self, page: Page) -> None:
-        """Appends a page."""
+        """Appends a page.
+
+        Raises:
+            PublishError: ``audit.resume``: it cannot be written.
+        """
+        try:
+            self._add(page)
+        except OSError as error:
+            raise self._unwritable(error) from None
+
+    def _add(self, page: Page) -> None:
         values = [page.loc, page.status, page.facts, page.content_type, page.seconds]
         with self._lock:
             if self._sealed:

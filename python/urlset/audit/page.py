@@ -97,9 +97,9 @@ def judge(
     links = headers.getall("Link", ())
     canonicals = [urljoin_safe(loc, href) for href in canonical_links(links)] if links else []
     document = None
-    if html is None:
+    if html is None or "Content-Type" not in headers:
         yield Fact("content_type", None, headers.get("Content-Type", "none")[:MAX_QUOTE])
-    elif not is_plain(html, loc):
+    if html is not None and not is_plain(html, loc):
         document = LexborHTMLParser(as_utf8(html, headers.get("Content-Type", "")))
         meta = blocking_meta(document, rules.bot)
         if meta and not blocked:
@@ -226,6 +226,13 @@ def foreign_canonical(loc: str, canonicals: Iterable[str]) -> str | None:
     return first
 
 
+def legible(text: str) -> str:
+    """The text of a header without the surrogates that stand for bytes that are not UTF-8."""
+    if text.isascii():
+        return text
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
 def urljoin_safe(base: str, href: str) -> str:
     """``href`` relative to ``base``; ``href`` itself if it is not a reference."""
     try:
@@ -243,7 +250,7 @@ def comparable(url: str) -> str | None:
     """
     try:
         parts = _core.split_url(_core.address(url))
-    except Error:
+    except (Error, UnicodeError):
         return None
     if parts is None:
         return None
@@ -263,7 +270,7 @@ def host_of(url: str) -> str:
     """
     try:
         parts = _core.split_url(_core.address(url))
-    except Error:
+    except (Error, UnicodeError):
         return ""
     return parts.authority if parts is not None else ""
 

@@ -4,13 +4,14 @@
 use std::mem::take;
 use std::sync::atomic::Ordering;
 
+use crate::build::duplicates::exclusion::Exclusion;
 use crate::build::duplicates::seen::{Seen, SeenUrls};
 use crate::build::pipeline::message::Input;
 use crate::build::pipeline::progress::Progress;
 use crate::build::pipeline::warnings::Warnings;
 use crate::build::render::rules::Rules;
 use crate::build::write::rejects::RejectFile;
-use crate::config::{Config, Duplicates, MaxRejects, OnInvalid};
+use crate::config::{Config, Duplicates, MaxRejects, OnInvalid, Output};
 use crate::error::{ErrorCode, Result};
 use crate::flow::chunk::{Chunk, Reject};
 use crate::flow::outcome::{Outcome, RunError, SetEntry, ShardEntry};
@@ -19,6 +20,8 @@ use crate::flow::outcome::{Outcome, RunError, SetEntry, ShardEntry};
 pub(crate) struct Accounting<'r> {
     config: &'r Config,
     progress: &'r Progress,
+    /// the URLs to leave out, if there are any
+    exclusion: Option<Exclusion>,
     /// the URLs so far, unless duplicates are kept
     seen: Option<SeenUrls>,
     rejects: RejectFile,
@@ -46,15 +49,21 @@ impl BatchPosition {
 
 impl<'r> Accounting<'r> {
     /// Accounts without any row.
+    ///
+    /// # Errors
+    /// `config.invalid` for an exclusion that is not one.
     pub fn new(
         config: &'r Config,
         progress: &'r Progress,
         seen: Option<SeenUrls>,
         rejects: RejectFile,
-    ) -> Accounting<'r> {
+    ) -> Result<Accounting<'r>> {
         let (outcome, warnings) = (Outcome::default(), Warnings::default());
         let position = BatchPosition::default();
-        Accounting { config, progress, seen, rejects, warnings, outcome, position }
+        let exclusion = (!config.exclude.is_empty())
+            .then(|| Exclusion::parse(&config.exclude, config.output == Output::Text))
+            .transpose()?;
+        Ok(Accounting { config, progress, exclusion, seen, rejects, warnings, outcome, position })
     }
 
     /// The rows that follow belong to another input.
@@ -80,7 +89,7 @@ impl<'r> Accounting<'r> {
         self.position.row(0)
     }
 
-    /// Counts the outcomes of the rows of a chunk, and removes duplicates from it.
+    /// Counts the outcomes of the rows of a chunk, and removes excluded URLs and duplicates from it.
     ///
     /// # Errors
     /// A rejected row under `--on-invalid fail`, a duplicate under `--duplicates fail`, too many
@@ -99,6 +108,13 @@ impl<'r> Accounting<'r> {
             && self.config.max_rejects.is_exceeded(self.outcome.rejected, self.outcome.rows)
         {
             return Err(self.too_many_rejects(&limit.to_string()));
+        }
+        if let Some(exclusion) = &self.exclusion {
+            let removed = exclusion.remove(chunk);
+            self.outcome.filtered += removed;
+            if removed > 0 {
+                *self.outcome.notes.entry("loc.excluded").or_default() += removed;
+            }
         }
         self.remove_duplicates(input, chunk)?;
         self.count_ages(chunk, rules);
