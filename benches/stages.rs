@@ -111,7 +111,7 @@ fn stages(c: &mut Criterion) {
             for (number, spans) in cells.iter().enumerate() {
                 renderer.render(&CsvRow { text, spans }, number as u32, &mut chunk);
             }
-            chunk.sum_up();
+            chunk.sum_up(None);
             black_box(chunk.entries.len());
         });
     });
@@ -120,7 +120,7 @@ fn stages(c: &mut Criterion) {
     for (number, spans) in cells.iter().enumerate() {
         renderer.render(&CsvRow { text, spans }, number as u32, &mut chunk);
     }
-    chunk.sum_up();
+    chunk.sum_up(None);
     let xml = chunk.bytes.clone();
     let chunk = Arc::new(chunk);
     group.bench_function("pack", |b| {

@@ -22,6 +22,7 @@ __all__ = [
     "Url",
     "__version__",
     "address",
+    "age_steps",
     "build",
     "choose",
     "column_names",
@@ -29,6 +30,7 @@ __all__ = [
     "diff_stream",
     "digest",
     "exceeds_rejects",
+    "exclude",
     "extensions",
     "finding_codes",
     "is_prose",
@@ -94,12 +96,13 @@ def loc_columns(config_json: str, names: Sequence[str], kinds: str) -> list[str]
 def locs(
     config_json: str, name: str, object: Any, bounds: Sequence[str], without: int
 ) -> list[bytes]: ...
-def count_rejects(path: str | PathLike[str]) -> dict[str, int]: ...
+def count_rejects(path: str | PathLike[str]) -> dict[str, tuple[int, list[int]]]: ...
 def address(url: str) -> str: ...
 def digest(data: str | bytes) -> str: ...
 def look(config_json: str, path: str, format: str, begun: Any = None) -> list[str]: ...
 def is_prose(head: bytes, whole: bool, encoding: str | None) -> bool: ...
 def recognise(head: bytes, whole: bool, encoding: str | None) -> str: ...
+def exclude(config_json: str, name: str, format: str, object: Any) -> str: ...
 def preview(config_json: str, name: str, format: str, object: Any, limit: int) -> str: ...
 
 @final
@@ -165,6 +168,7 @@ class FileReport:
     children: Final[list[Child]]
     findings: Final[list[Finding]]
     counts: Final[dict[str, int]]
+    ages: Final[list[int]]
 
 def verify_files(
     targets: Sequence[_Target],
@@ -175,6 +179,7 @@ def verify_files(
     reciprocity: bool,
     most: int,
 ) -> list[FileReport]: ...
+def age_steps() -> list[int]: ...
 def finding_codes() -> list[tuple[str, str, str]]: ...
 
 @final

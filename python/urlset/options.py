@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 from . import _core
 from .errors import ConfigError
 from .option_table import check_values, option, options_of
-from .outfile import is_store, must_be_local
+from .outfile import check_page, is_store, must_be_local
 
 LIMITS = _core.limits()
 #: the columns that the core finds by name, by field
@@ -203,6 +203,10 @@ class Options:
         (), "Rows", "Keep rows: 'COL=VALUE' or 'COL!=VALUE' (repeatable).", metavar="COND",
         per_set=True,
     )  # fmt: skip
+    exclude: str | os.PathLike[str] | None = option(
+        None, "Rows", "File with URLs to leave out, in the column loc: the drop list of urlset"
+        " audit, for example. In any format of an input.", metavar="PATH", core=False,
+    )  # fmt: skip
     hosts: str = option(
         "same", "Rows", "Which hosts URLs may have: same, any, or a list a,b.", metavar="HOSTS",
         per_set=True,
@@ -261,6 +265,10 @@ class Options:
         None, "Run", "Write which URLs were added, changed, removed, .csv, .jsonl or .parquet "
         "(needs --duplicates drop or fail).", metavar="PATH", core=False,
     )  # fmt: skip
+    report: str | os.PathLike[str] | None = option(
+        None, "Run", "Write a page with charts about this build and the last ones, .html.",
+        metavar="PATH", core=False,
+    )  # fmt: skip
     verify_staged: bool = option(
         False, "Run", "Read and check the whole set before it goes live.", core=False
     )
@@ -278,7 +286,7 @@ class Options:
             )
         if isinstance(self.out, str) and not self.out:
             raise ConfigError("no output folder is given (--out DIR)", code="config.out")
-        for name in ("out", "state", "rejects", "changes"):
+        for name in ("out", "state", "rejects", "changes", "report"):
             target = getattr(self, name)
             if target is not None and not is_store(target):
                 must_be_local(name, target)
@@ -286,6 +294,8 @@ class Options:
         check_values(self)
         check_name(self.name)
         self._check_changes()
+        if self.report is not None:
+            check_page(self.report)
         self.max_rejects_json()
         parse_percent("max_shrink", self.max_shrink)
         self.filters_json()
@@ -429,7 +439,8 @@ class Options:
             "max_loc": self.preset.max_loc,
             "max_rejects": self.max_rejects_json(),
             "where": self.filters_json(),
-            "now": int(time.time()) if self._needs_now() else 0,
+            "ages": self.report is not None,
+            "now": int(time.time()) if self._needs_now() or self.report is not None else 0,
         }
 
 

@@ -50,6 +50,17 @@ def must_be_local(name: str, target: str | os.PathLike[str]) -> None:
         )
 
 
+def check_page(target: str | os.PathLike[str]) -> None:
+    """Checks that the name of a report page is one that browsers open as a page.
+
+    Raises:
+        ConfigError: ``config.report``.
+    """
+    text = os.fspath(target)
+    if not text.lower().endswith((".html", ".htm")):
+        raise ConfigError(f"report: {text!r} does not end in .html", code="config.report")
+
+
 def check_writable(
     target: Path, *, will_exist: tuple[Path, ...] = (), replaced: bool = True
 ) -> None:

@@ -110,6 +110,7 @@ NOTES = {
     " (the credentials need the permission to delete)",
     "manifest.config": "set built from scratch: its options differ from those of the live build",
     "manifest.edited": "of the live sitemaps written again: changed or removed by hand",
+    "loc.excluded": "left out: in the file of --exclude",
     "loc.over_1024": "over 1,024 characters, which Yandex refuses; shorten such URLs for Yandex",
     "loc.outside_folder": "outside the folder of the sitemaps: valid only if robots.txt or"
     " Search Console lists the index; otherwise serve the files from a higher folder"

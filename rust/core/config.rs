@@ -88,9 +88,13 @@ pub struct Config {
     pub timezone: Option<String>,
     /// The unit of integers (and of digits in text) in lastmod.
     pub lastmod_epoch: Option<Epoch>,
+    /// Count the ages of lastmods against `now`.
+    pub ages: bool,
     /// Rows to keep.
     #[serde(rename = "where")]
     pub filters: Vec<Filter>,
+    /// Hashes of the locs to leave out, as `build::pipeline::exclude` returns them.
+    pub exclude: String,
     /// The delimiter of CSV, or `tab`; detected by default.
     pub delimiter: Option<String>,
     /// The encoding of CSV; by default that of the byte order mark, else UTF-8.
@@ -132,7 +136,9 @@ impl Default for Config {
             relative_urls: false,
             timezone: None,
             lastmod_epoch: None,
+            ages: false,
             filters: Vec::new(),
+            exclude: String::new(),
             delimiter: None,
             encoding: None,
             max_cell: 1 << 20,

@@ -390,6 +390,21 @@ pub fn preview(
     serde_json::to_string(&preview).map_err(|e| PyValueError::new_err(e.to_string()))
 }
 
+/// The hashes of the locs of an input, for the configuration `exclude` of a build.
+#[pyfunction]
+pub fn exclude(
+    py: Python<'_>,
+    config_json: &str,
+    name: String,
+    format: String,
+    object: Option<Bound<'_, PyAny>>,
+) -> PyResult<String> {
+    let config = config(py, config_json)?;
+    let input = Input(name, format, object, Vec::new());
+    let source = source(&config, input, batch_rows(&config))?;
+    interruptible(py, move || pipeline::exclude(&config, source))
+}
+
 /// An absolute URL in canonical form: percent-encoded, its host in punycode.
 #[pyfunction]
 pub fn address(py: Python<'_>, url: &str) -> PyResult<String> {
@@ -480,8 +495,13 @@ pub fn exceeds_rejects(
     Ok(config(py, config_json)?.max_rejects.is_exceeded(rejected, rows))
 }
 
-/// The number of complete rows of a reject file, by code.
+/// By code, the number of complete rows of a reject file, and the offsets of the first of them.
 #[pyfunction]
-pub fn count_rejects(py: Python<'_>, path: std::path::PathBuf) -> PyResult<BTreeMap<String, u64>> {
-    py.detach(|| urlset_core::build::write::rejects::count(&path)).map_err(|e| exception(py, &e))
+pub fn count_rejects(
+    py: Python<'_>,
+    path: std::path::PathBuf,
+) -> PyResult<BTreeMap<String, (u64, Vec<u64>)>> {
+    let counts = py.detach(|| urlset_core::build::write::rejects::count(&path));
+    let counts = counts.map_err(|e| exception(py, &e))?;
+    Ok(counts.into_iter().map(|(code, of)| (code, (of.rows, of.places))).collect())
 }

@@ -49,11 +49,14 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "build.check": ("destination.manifest", *BASE),
     "build.changes": ("build.differences", "destination.interface", "destination.manifest", *BASE),
     "toml": ("build.names", "option*", *BASE),
+    "build.details": ("build.rejects", "destination.manifest", "report", *BASE),
+    # pages about results
+    "html.*": ("report", "audit.report", *BASE),
     # a job imports all stages
     "build.plan": ("build.names", "build.source.*", "destination.*", "toml", "option*", *BASE),
     "build.write": ("build.*", "destination.interface", "report", *BASE),
-    "build.commit": ("build.*", "destination.*", "report", "option*", *BASE),
     "build.ranges": ("build.plan", "build.source.*", "destination.*", "option*", *BASE),
+    "build.commit": ("build.*", "destination.*", "html.*", "report", "option*", *BASE),
     "build.job": ("build.*", "destination.*", "report", "toml", "option*", *BASE),
     # the same job on engines
     "engine": ("build.job", "build.part", "build.ranges", "report", "option*", *BASE),
@@ -63,8 +66,10 @@ LAYERS: dict[str, tuple[str, ...]] = {
     # reading back
     "inspect.*": (
         "transport.*", "report", "destination.manifest", "destination.state",
-        "destination.store_manifests", "option*", *BASE,
+        "destination.store_manifests", "html.*", "option*", *BASE,
     ),
+    # fetches pages of what inspect reads
+    "audit.*": ("inspect.*", "html.*", "transport.*", "option*", "keywords", *BASE),
     "clean": ("destination.*", "keywords", "option*", *BASE),
     # on top
     "announce.*": (
@@ -72,7 +77,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "destination.store_manifests", "inspect.*", "option*", *BASE,
     ),
     "cli.*": (
-        "build.*", "inspect.*", "announce.*", "clean", "toml", "report", "keywords", "option*",
+        "build.*", "inspect.*", "announce.*", "audit.*", "clean", "toml", "report", "keywords", "option*",
         "__init__", *BASE,
     ),
     "__main__": ("cli.*", "__init__"),

@@ -7,13 +7,20 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 from typing import Any
 from urllib.parse import urlsplit
 
 from .. import _core
 from ..destination.interface import Publication
-from ..destination.manifest import IndexRecord, Manifest, ShardRecord, content_named
+from ..destination.manifest import (
+    MAX_HISTORY,
+    BuildRecord,
+    IndexRecord,
+    Manifest,
+    ShardRecord,
+    content_named,
+)
 from ..errors import DataError, PublishError, RejectLimitError
 from ..hosts import host_list
 from ..options import Options, parse_percent
@@ -30,6 +37,7 @@ from ..report import (
 )
 from ..transport.target import target_of
 from ..wording import count
+from .details import Details, SetTotals
 from .index import Sitemap, index_name, render_indexes
 from .names import check_files, splits_index
 from .part import COUNTS, Outcome, Part
@@ -47,6 +55,9 @@ class Commit:
         plan: of the job.
         publication: open, with the staged files of the parts.
         report: receives all known results, also if the commit fails.
+
+    Attributes:
+        details: what the page shows besides the report.
     """
 
     def __init__(self, plan: Plan, publication: Publication, report: Report) -> None:
@@ -61,6 +72,10 @@ class Commit:
         #: of ordered rows, the first loc of each shard, and the shard that begins each part
         self._firsts: dict[str, str] = {}
         self._edges: set[str] = set()
+        self.details = Details(self._options.site, self._options.dry_run)
+        previous = publication.manifest()
+        if previous is not None:
+            self.details.history = previous.history
 
     def add(self, outcomes: Iterable[Outcome], *, failed: bool = False) -> None:
         """Adds the outcomes of a part to the report."""
@@ -74,6 +89,8 @@ class Commit:
             report.warnings = warnings_of(notes)
             report.shards += outcome.shards
             self._add_groups(outcome, has_index=not failed and splits_index(table.options))
+            if self._options.report is not None:
+                self._add_details(table.options.name, outcome)
             for field, column in outcome.mapping:
                 report.mapping.setdefault(field, column)
         explain_site_path(report, self._options.site)
@@ -119,6 +136,21 @@ class Commit:
         numbers = {number: None for _, _, number in ranges} | dict.fromkeys(range(len(parts)))
         return [parts[number] for number in numbers]
 
+    def _add_details(self, name: str, outcome: Outcome) -> None:
+        details = self.details
+        ages = outcome.ages or (0,) * len(details.ages)
+        details.ages = [sum(pair) for pair in zip_longest(details.ages, ages, fillvalue=0)]
+        known = {one.name: one for one in details.sets}
+        start = 0
+        for stem, shards in [(group.stem, group.shards) for group in outcome.groups] or [
+            (name, len(outcome.shards))
+        ]:
+            if stem not in known:
+                known[stem] = SetTotals(stem)
+                details.sets.append(known[stem])
+            known[stem].add(outcome.shards[start : start + shards])
+            start += shards
+
     def keep_rejects(self, names: Sequence[str], *, complete: bool) -> None:
         """Moves the reject file to its place, also if the build failed.
 
@@ -128,13 +160,14 @@ class Commit:
         """
         rejects = self._options.rejects
         target = target_of(rejects) if rejects is not None else None
-        kept = keep_rejects(names, target, self._publication)
+        has_page = self._options.report is not None
+        kept = keep_rejects(names, target, self._publication, examples=has_page)
         report = self._report
         if kept is None:
             if complete:
                 check_rejects({}, report.rejects["by_code"])
             return
-        report.rejects["path"], counts = kept
+        report.rejects["path"], counts, self.details.examples = kept
         if complete:
             check_rejects(counts, report.rejects["by_code"])
         else:
@@ -176,15 +209,38 @@ class Commit:
             target = target_of(self._options.changes)
             feeds = stage_feed(publication, previous, manifest, changed, target)
         started = time.monotonic()
+        moves = [*changed, *indexes]
+        self.details.unchanged = (
+            not moves and previous is not None and previous.content() == manifest.content()
+        )
+        history = self._history(len(changed))
         try:
-            publication.publish([*changed, *indexes], manifest, feeds)
+            publication.publish(moves, manifest._replace(history=history), feeds)
         finally:
             report.published = publication.published
+            if report.published and not self.details.unchanged:
+                self.details.history = history
         report.published = True
         report.warnings += warnings_of(dict(publication.leftovers))
         if self._options.changes is not None:
             self._deliver()
         report.timings["publish"] = round(time.monotonic() - started, 4)
+
+    def _history(self, written: int) -> tuple[BuildRecord, ...]:
+        """The last builds and this one."""
+        report = self._report
+        build = BuildRecord(
+            at=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+            rows=report.rows,
+            urls=report.urls,
+            rejected=report.rejected,
+            shards=len(report.shards),
+            written=written,
+            bytes=sum(shard.bytes for shard in report.shards),
+            compressed_bytes=sum(shard.compressed_bytes for shard in report.shards),
+            seconds=report.timings["build"],
+        )
+        return (*self.details.history, build)[-MAX_HISTORY:]
 
     def _deliver(self) -> None:
         """Delivers the change feeds, those of previous builds too."""
@@ -194,6 +250,21 @@ class Commit:
         if earlier:
             message = f"{message_of('changes.delivered')}: {', '.join(earlier)}"
             self._report.warnings.append(Warning("changes.delivered", len(earlier), message))
+
+    def write_page(self) -> None:
+        """Writes the page of the option ``report``, if there is one.
+
+        Raises:
+            PublishError: ``output.report``.
+        """
+        target = self._options.report
+        if target is None:
+            return
+        from ..html.build import build_page  # most builds have no page
+        from ..html.document import write_page
+
+        live = "; the new set is live" if self._report.published else ""
+        write_page(target, build_page(self._report, self.details), undone=live)
 
     def _check_counts(self, parts: Sequence[Part]) -> None:
         """Checks that every row has one outcome, over all parts."""

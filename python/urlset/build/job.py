@@ -25,7 +25,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .. import _core
-from ..errors import ConfigError, ConflictError, Error, RejectLimitError
+from ..errors import ConfigError, ConflictError, Error, PublishError, RejectLimitError
+from ..option_table import options_of
+from ..options import Options
 from ..outfile import random_id
 from ..report import Report, warnings_of
 from ..transport.target import Target
@@ -103,6 +105,7 @@ class Build:
         self._started = time.monotonic()
         # of each set, those that were not read yet
         self._inputs: list[list[Input]] = []
+        self._commit: Commit | None = None
 
     def run(
         self,
@@ -111,7 +114,30 @@ class Build:
         config: str | os.PathLike[str] | None = None,
         on_progress: OnProgress | None = None,
     ) -> None:
-        """Builds and publishes, and fills in the report."""
+        """Builds and publishes, fills in the report, and writes the page."""
+        try:
+            self._build(sources, given, config, on_progress)
+        except Error:
+            with suppress(PublishError):  # the first error is the one to report
+                self._write_page()
+            raise
+        try:
+            self._write_page()
+        except PublishError as error:
+            self.report.error = {"code": error.code, "message": str(error)}
+            raise
+
+    def _write_page(self) -> None:
+        if self._commit is not None:
+            self._commit.write_page()
+
+    def _build(
+        self,
+        sources: Sequence[Any],
+        given: dict[str, Any],
+        config: str | os.PathLike[str] | None,
+        on_progress: OnProgress | None,
+    ) -> None:
         try:
             plan = make_plan(sources, given, config, self._written)
             # before the destination is opened: a wrong input name creates nothing
@@ -144,7 +170,7 @@ class Build:
         report.warnings += warnings_of(dict(plan.notes))
         started = time.monotonic()
         writer = Writer(plan, publication)
-        commit = Commit(plan, publication, report)
+        commit = self._commit = Commit(plan, publication, report)
         try:
             part = writer.write(self._inputs, on_progress)
         except BaseException as error:
@@ -263,10 +289,19 @@ class Job:
                     code="publish.conflict",
                 )
             report.warnings += warnings_of(dict(plan.notes))
-            Commit(plan, publication, report).run(parts, [], started)
+            commit = Commit(plan, publication, report)
+            try:
+                commit.run(parts, [], started)
+            except Error as error:
+                report.error = {"code": error.code, "message": str(error)}
+                _measure(report, started)
+                with suppress(PublishError):  # the first error is the one to report
+                    commit.write_page()
+                raise
         if plan.options.dry_run:
             self.abort()
         _measure(report, started)
+        commit.write_page()
         return report
 
     def abort(self, parts: Iterable[Part | None] = ()) -> None:

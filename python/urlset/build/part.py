@@ -45,6 +45,8 @@ class Outcome:
         mapping: the column of each field.
         firsts: the first loc of each shard, if the rows are ordered.
         last: the last loc of all, if the rows are ordered.
+        ages: the ages of the lastmods, as ``_core.age_steps`` separates them; zeros if they were
+            not counted.
     """
 
     rows: int
@@ -60,6 +62,7 @@ class Outcome:
     mapping: tuple[tuple[str, str], ...]
     firsts: tuple[str, ...] = ()
     last: str | None = None
+    ages: tuple[int, ...] = ()
 
     @classmethod
     def of_core(cls, outcome: Mapping[str, Any]) -> Outcome:
@@ -73,6 +76,7 @@ class Outcome:
             mapping=tuple((chosen["field"], chosen["from"]) for chosen in outcome["mapping"]),
             firsts=tuple(outcome.get("firsts", ())),
             last=outcome.get("last"),
+            ages=tuple(outcome["ages"]),
         )
 
     @classmethod
@@ -167,5 +171,6 @@ def _outcome(content: dict[str, Any]) -> Outcome:
             "groups": tuple(Group(**group) for group in content["groups"]),
             "mapping": tuple((field, column) for field, column in content["mapping"]),
             "firsts": tuple(content["firsts"]),
+            "ages": tuple(content.get("ages", ())),
         }
     )

@@ -23,15 +23,16 @@ from ..options import Options
 from ..outfile import must_be_local
 from ..toml import SetTable, load, make_sets
 from ..transport.target import StoreTarget, Target, check_writable, target_of
-from .source import must_not_be_read
+from .source import must_not_be_read, read_exclusion
 
 #: options that change no byte of the output
 NO_BYTES = frozenset({
     "out", "state", "threads", "rejects", "max_rejects", "max_shrink", "dry_run", "changes",
-    "verify_staged", "header", "cache_control", "content_encoding", "conditional",
+    "report", "verify_staged", "exclude", "header", "cache_control", "content_encoding",
+    "conditional",
 })  # fmt: skip
 #: options that name a file that a build writes besides the set
-TARGETS = ("changes", "rejects")
+TARGETS = ("changes", "rejects", "report")
 
 
 #: options that need all rows in one place, and what to do instead
@@ -165,6 +166,8 @@ def make_plan(
         where = os.fspath(config)
     # before all other checks, since the caller writes these files also if one of them fails
     read = [*sources, *inputs, *(one for table in tables for one in table["input"])]
+    exclude = given.get("exclude") or data.get("exclude")
+    read += [exclude] if exclude is not None else []
     for name, target in written.items():
         if isinstance(target, Path):
             must_be_local(name, target)
@@ -184,14 +187,16 @@ def make_plan(
     else:
         sets = (SetTable(tuple(sources) or inputs, options),)
     destination = open_destination(options.out, options.state, options)
-    salt = {"name_salt": destination.name_salt}
-    settings = tuple(table.options.core_json() | salt for table in sets)
+    fixed = {"name_salt": destination.name_salt, "exclude": read_exclusion(options)}
+    settings = tuple(table.options.core_json() | fixed for table in sets)
     plan = Plan(sets, has_tables, destination, settings)
     check_state_name(plan.name)
     for key in TARGETS:
         target = getattr(plan.options, key)
         if target is not None:
-            must_not_be_read(key, target_of(target), [one for table in sets for one in table.input])
+            excluded = [] if options.exclude is None else [options.exclude]
+            read = [*excluded, *(one for table in sets for one in table.input)]
+            must_not_be_read(key, target_of(target), read)
     _check_writable(plan, written)
     return plan
 

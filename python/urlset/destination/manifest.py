@@ -32,6 +32,8 @@ MAX_DEPTH = 16
 MAX_INT = (1 << 63) - 1
 #: the limit of the characters of a loc
 MAX_LOC = 2_047
+#: the builds that a manifest remembers
+MAX_HISTORY = 60
 #: the limit of Linux for a path, in bytes
 MAX_PATH = 4_096
 # patterns that only some builds need: `re` compiles them at their first use, not at start-up
@@ -131,6 +133,29 @@ class StoreRecord(NamedTuple):
         return self._asdict() | {"feeds": [feed._asdict() for feed in self.feeds]}
 
 
+class BuildRecord(NamedTuple):
+    """A build that changed the set, for the history in its reports.
+
+    Attributes:
+        at: when it was published, UTC.
+        rows, urls, rejected: as in the report of the build.
+        shards: the number of shards of the set.
+        written: those that the build wrote.
+        bytes, compressed_bytes: of all shards.
+        seconds: from the first row to the staged set.
+    """
+
+    at: str
+    rows: int
+    urls: int
+    rejected: int
+    shards: int
+    written: int
+    bytes: int
+    compressed_bytes: int
+    seconds: float
+
+
 class Manifest(NamedTuple):
     """What is live.
 
@@ -150,6 +175,7 @@ class Manifest(NamedTuple):
         shards, indexes: the files of the set.
         retired: shards of the previous generation that are kept for one more build.
         store: what an object store needs besides; None for a folder.
+        history: the last builds that changed the set, the newest last.
     """
 
     urlset: str
@@ -168,6 +194,14 @@ class Manifest(NamedTuple):
     indexes: tuple[IndexRecord, ...]
     retired: tuple[str, ...]
     store: StoreRecord | None = None
+    history: tuple[BuildRecord, ...] = ()
+
+    def content(self) -> Manifest:
+        """The manifest without what differs between two builds of the same set."""
+        store = self.store
+        if store is not None:
+            store = store._replace(build="", journal=False, feeds=())
+        return self._replace(store=store, history=())
 
     def to_dict(self) -> dict[str, Any]:
         """The manifest as JSON."""
@@ -189,6 +223,7 @@ class Manifest(NamedTuple):
             "indexes": [index.to_dict() for index in self.indexes],
             "retired": list(self.retired),
             **({"store": self.store.to_dict()} if self.store is not None else {}),
+            **({"history": [build._asdict() for build in self.history]} if self.history else {}),
         }
 
     def files(self) -> Iterator[str]:
@@ -362,6 +397,9 @@ def _manifest(content: dict[str, Any]) -> Manifest:
         indexes=tuple(map(_index, _list(content, "indexes"))),
         retired=tuple(map(_path, _list(content, "retired"))),
         store=_store(content["store"]) if "store" in content else None,
+        history=tuple(map(_build, _list(content, "history")[-MAX_HISTORY:]))
+        if "history" in content
+        else (),
     )
 
 
@@ -380,10 +418,9 @@ def _journal(content: dict[str, Any]) -> Journal:
 
 
 def _shard(entry: Any) -> ShardRecord:
-    digest, changed_at = entry["digest"], entry["changed_at"]
-    if not re.fullmatch(DIGEST, digest) or not re.fullmatch(TIME, changed_at):
+    digest, changed_at = entry["digest"], _time(entry["changed_at"])
+    if not re.fullmatch(DIGEST, digest):
         raise ValueError("shard")
-    datetime.fromisoformat(changed_at)
     mtime_ns = entry["mtime_ns"]
     if type(mtime_ns) is not int:
         raise TypeError("mtime_ns")
@@ -422,6 +459,23 @@ def _store(entry: dict[str, Any]) -> StoreRecord:
         journal=entry["journal"],
         feeds=tuple(map(_feed, _list(entry, "feeds"))),
     )
+
+
+def _build(entry: Any) -> BuildRecord:
+    seconds = entry["seconds"]
+    if type(seconds) not in (int, float) or seconds < 0:
+        raise TypeError("seconds")
+    counts = ("rows", "urls", "rejected", "shards", "written", "bytes", "compressed_bytes")
+    return BuildRecord(
+        at=_time(entry["at"]), **{key: _count(entry, key) for key in counts}, seconds=seconds
+    )
+
+
+def _time(text: str) -> str:
+    if not re.fullmatch(TIME, text):
+        raise ValueError("time")
+    datetime.fromisoformat(text)
+    return text
 
 
 def _feed(entry: Any) -> Feed:

@@ -326,7 +326,8 @@ class FolderPublication:
         """
         previous = self._manifest
         feeds = self.feeds if feeds is None else feeds
-        if not moves and previous == manifest:
+        same = previous is not None and previous.content() == manifest.content()
+        if not moves and same:
             if tuple(feeds) != tuple(self.feeds):
                 with self.writing(self.state):
                     self.keep_feeds(feeds)

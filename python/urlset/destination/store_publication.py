@@ -301,7 +301,7 @@ class StorePublication:
                 for index in manifest.indexes
             ),
         )
-        if not moves and former is not None and _content(former) == _content(manifest):
+        if not moves and former is not None and former.content() == manifest.content():
             self.feeds = feeds
             self.published = True
             return
@@ -571,13 +571,6 @@ class StorePublication:
 
     def _head(self, name: str) -> Any:
         return self._state.location.head(self._state.key(name))
-
-
-def _content(manifest: Manifest) -> Manifest:
-    """A manifest without what differs between two builds of the same set."""
-    if manifest.store is None:
-        return manifest
-    return manifest._replace(store=manifest.store._replace(build="", journal=False, feeds=()))
 
 
 def _denied(version: Mapping[str, Any]) -> dict[str, Any]:

@@ -15,6 +15,7 @@ mod accounting;
 mod assembly;
 mod collector;
 mod dispatch;
+mod exclude;
 mod gate;
 mod input;
 mod locs;
@@ -31,6 +32,7 @@ use std::thread;
 
 use crossbeam_channel::{bounded, unbounded};
 
+pub use self::exclude::exclude;
 pub use self::input::{AnyBatch, AnySource, Rendering};
 pub use self::locs::{Locs, loc_columns, locs};
 pub use self::preview::{Preview, choose, preview};
@@ -151,7 +153,7 @@ fn run_all(config: &Config, run: Run<'_>, panic: &Arc<FirstError>) -> Result<Out
             seen,
             pool: pool.clone(),
             buffers,
-            accounting: Accounting::new(config, &progress, seen_urls, RejectFile::new(rejects)),
+            accounting: Accounting::new(config, &progress, seen_urls, RejectFile::new(rejects))?,
             assembly: Assembly {
                 groups: groups(config),
                 sorter: sorter.transpose()?,

@@ -8,6 +8,7 @@ use serde::Serialize;
 use crate::error::Error;
 use crate::flow::entry::NO_LASTMOD;
 use crate::flow::shard::Set;
+use crate::sitemap::age::STEPS;
 use crate::sitemap::date::{Order, order_text};
 
 /// One shard, as the manifest and the report list it.
@@ -101,6 +102,9 @@ pub struct Outcome {
     pub sets: Vec<SetEntry>,
     /// The source of each field, for the first input.
     pub mapping: Vec<Chosen>,
+    /// The ages of the lastmods of the URLs, as [`crate::sitemap::age::Ages`]; zeros if they are not
+    /// counted.
+    pub ages: [u64; STEPS.len() + 2],
 }
 
 /// Why a run failed.

@@ -192,6 +192,7 @@ fn check_file(
         summary,
         gzip,
         size,
+        ages: visitor.checks.ages,
         children: std::mem::take(&mut visitor.children),
         counts: log.counts().collect(),
         findings: log.into_listed(),

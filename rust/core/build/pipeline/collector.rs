@@ -157,7 +157,7 @@ impl Collector<'_> {
         if chunk.range.is_none() {
             self.rules.note_range(&mut chunk); // this thread has rendered it, or it is empty
         }
-        self.accounting.add(input, &mut chunk, &self.rules.rate)?;
+        self.accounting.add(input, &mut chunk, self.rules)?;
         let first_row = self.accounting.first_row();
         let notes = &mut self.accounting.outcome.notes;
         Ok(self.assembly.push(chunk, input, first_row, notes)?)

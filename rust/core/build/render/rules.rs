@@ -11,6 +11,7 @@ use crate::flow::chunk::Chunk;
 use crate::flow::hash::HashKey;
 use crate::flow::order::LocRange;
 use crate::flow::sample::Rate;
+use crate::sitemap::age::AgeBounds;
 use crate::sitemap::changefreq;
 use crate::sitemap::characters::trim;
 use crate::sitemap::date::{Lastmod, local_to_instant};
@@ -47,6 +48,8 @@ pub struct Rules {
     pub(crate) key: Option<HashKey>,
     /// the sampling rate of locs, to find locs that are nearly equal
     pub(crate) rate: Rate,
+    /// the ages of lastmods are counted
+    pub(crate) ages: Option<AgeBounds>,
     /// locs are hashed for the stable layout
     pub(crate) boundaries: bool,
     /// the rows are to ascend by loc
@@ -86,6 +89,7 @@ impl Rules {
                 .map(|extension| config.mapping.old_policy(extension))
                 .collect(),
             now: config.mapping.now,
+            ages: config.ages.then(|| AgeBounds::of_orders(config.mapping.now)),
             group_key: HashKey::random(),
             rate: Rate::default(),
             key,
