@@ -21,7 +21,7 @@ mod _core {
     #[pymodule_export]
     use super::run::{
         Progress, Seen, address, build, choose, column_names, count_rejects, digest,
-        exceeds_rejects, is_prose, limits, look, preview, recognise,
+        exceeds_rejects, find_live, is_prose, limits, look, pack_live, preview, recognise,
     };
 
     #[pymodule_export]
