@@ -21,7 +21,8 @@ mod _core {
     #[pymodule_export]
     use super::run::{
         Progress, Seen, address, build, choose, column_names, count_rejects, digest,
-        exceeds_rejects, exclude, is_prose, limits, loc_columns, locs, look, preview, recognise,
+        exceeds_rejects, exclude, find_live, is_prose, limits, loc_columns, locs, look, pack_live,
+        preview, recognise,
     };
 
     #[pymodule_export]

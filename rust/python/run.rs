@@ -25,6 +25,7 @@ use urlset_core::build::render::loc::absolute;
 use urlset_core::build::render::plan;
 use urlset_core::build::write::folder::FolderSink;
 use urlset_core::build::write::gzip::{Encoder, Libdeflate};
+use urlset_core::build::write::live::{self, LiveShards};
 use urlset_core::build::write::sink::Sink;
 use urlset_core::build::write::writer::Destination;
 use urlset_core::config::{Config, LIMITS};
@@ -218,12 +219,12 @@ fn interruptible<T: Send + 'static>(
 /// - `encoder`: a callable that begins a gzip file and returns an object with zlib's `compress` and
 ///   `flush`, or a level of libdeflate. Without it files are not compressed.
 /// - `seen`: passed from set to set of a build.
-/// - `live`: JSON; digest and compressed_bytes by path.
+/// - `live`: the live shards, as [`pack_live`] returns them.
 /// - `tick`: called about ten times a second.
 ///
 /// Returns the outcome as JSON.
 #[pyfunction]
-#[pyo3(signature = (config_json, sources, sink, rejects, progress, seen, *, encoder=None, live="{}", tick=None))]
+#[pyo3(signature = (config_json, sources, sink, rejects, progress, seen, *, encoder=None, live=None, tick=None))]
 #[allow(clippy::too_many_arguments)] // named in Python
 pub fn build(
     py: Python<'_>,
@@ -234,7 +235,7 @@ pub fn build(
     progress: &Progress,
     seen: &Seen,
     encoder: Option<Bound<'_, PyAny>>,
-    live: &str,
+    live: Option<Vec<u8>>,
     tick: Option<Bound<'_, PyAny>>,
 ) -> PyResult<String> {
     let config = config(py, config_json)?;
@@ -252,7 +253,7 @@ pub fn build(
             return Err(PyTypeError::new_err("encoder is neither a level nor a callable"));
         }),
     };
-    let live = serde_json::from_str(live).map_err(|e| PyValueError::new_err(e.to_string()))?;
+    let live = LiveShards::from_bytes(live.unwrap_or_default());
     let target = match sink.extract::<std::path::PathBuf>() {
         Ok(folder) => Target::Folder(folder),
         Err(_) => Target::Object(sink.unbind()),
@@ -412,6 +413,23 @@ pub fn address(py: Python<'_>, url: &str) -> PyResult<String> {
         let message = format!("{url:?}: {}", fault.message());
         exception(py, &urlset_core::error::ErrorCode::ConfigUrl.error(message))
     })
+}
+
+/// Packs the live shards, each a path, a digest and the bytes of the file.
+#[pyfunction]
+pub fn pack_live<'py>(
+    py: Python<'py>,
+    shards: Vec<(PyBackedStr, PyBackedStr, u64)>,
+) -> Bound<'py, PyBytes> {
+    let shards = shards.iter().map(|(path, digest, bytes)| (&**path, &**digest, *bytes));
+    PyBytes::new(py, LiveShards::new(shards).as_bytes())
+}
+
+/// The digest and the bytes of a packed live shard.
+#[pyfunction]
+pub fn find_live(live: PyBackedBytes, path: &str) -> Option<(String, u64)> {
+    let found = live::find(&live, path)?;
+    Some((found.digest, found.compressed_bytes))
 }
 
 /// 128 bits of BLAKE3 in hexadecimal. (Importing hashlib loads OpenSSL and takes 6 ms.)

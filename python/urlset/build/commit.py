@@ -23,7 +23,7 @@ from ..destination.manifest import (
 )
 from ..errors import DataError, PublishError, RejectLimitError
 from ..hosts import host_list
-from ..options import Options, parse_percent
+from ..options import parse_percent
 from ..report import (
     IndexFile,
     Report,
@@ -374,11 +374,12 @@ class Commit:
             that crawlers ask for.
         """
         options, report = self._options, self._report
+        base = options.folder_url()
         shards = [(shard.path, shard.digest) for shard in report.shards]
         if not options.preset.index:  # the manifest then makes the build live
             check_files(shards, [])
             first = report.shards[0].path
-            report.url = address(options, first, self._hosts.get(first))
+            report.url = address(base, first, self._hosts.get(first))
             return manifest, []
         records = {record.path: record for record in manifest.shards}
         by_change = options.index_lastmod == "changed"
@@ -394,14 +395,14 @@ class Commit:
             sitemaps = []
             for path in dict.fromkeys(shard.path for shard in listed):
                 lastmod = records[path].changed_at if by_change else records[path].lastmod
-                sitemaps.append(Sitemap(address(options, path, host), lastmod))
+                sitemaps.append(Sitemap(address(base, path, host), lastmod))
             if host is None and stem == self._plan.name:
                 sitemaps += [Sitemap(_core.address(url)) for url in options.add_sitemap]
             for index, text in render_indexes(
                 stem, sitemaps, max_sitemaps=limit, max_bytes=options.preset.max_bytes - overhead
             ):
                 size = index.bytes + (overhead if index.path == first_index else 0)
-                named.append(replace(index, bytes=size, url=address(options, index.path, host)))
+                named.append(replace(index, bytes=size, url=address(base, index.path, host)))
                 if not self._publication.is_live(index.path, text):
                     staged[index.path] = text
         report.indexes += named
@@ -416,10 +417,10 @@ class Commit:
         from .check import StagedFile, check_staged
 
         started = time.monotonic()
-        files = []
+        files, base = [], self._options.folder_url()
         listing = [(index.path, index.url, False) for index in manifest.indexes]
         for shard in manifest.shards:
-            listing.append((shard.path, address(self._options, shard.path, shard.host), True))
+            listing.append((shard.path, address(base, shard.path, shard.host), True))
         for name, url, is_listed in listing:
             path = self._publication.local(name, staged=name in staged)
             if path is None:
@@ -435,9 +436,13 @@ def _vanished(name: str) -> PublishError:
     )
 
 
-def address(options: Options, path: str, host: str | None) -> str:
-    """The URL of a file of the set; ``host`` is the host of its folder."""
-    base = options.folder_url()
+def address(base: str, path: str, host: str | None) -> str:
+    """The URL of a file of the set.
+
+    Args:
+        base: of the output folder, as :meth:`urlset.options.Options.folder_url` has it.
+        host: the host of its folder.
+    """
     if host is not None and "{host}" in base:
         # the host serves OUT/HOST/
         return base.replace("{host}", host) + path.partition("/")[2]

@@ -223,13 +223,13 @@ class Job:
     ) -> None:
         given = {"site": site, "out": out, **options}
         plan = make_plan_of_parts(given, config, ordered=ordered)
+        job = random_id()
         with plan.publication() as publication:
             plan.check_targets(publication)
-            plan = plan.with_live(publication)
-            job = random_id()
+            plan = replace(plan, job=job).with_live(publication)
             publication.begin_parts(job)
             notes = {**_found(plan, publication), **plan.notes}
-        self._plan = replace(plan, job=job, destination=plan.destination.absolute(), notes=notes)
+        self._plan = replace(plan, destination=plan.destination.absolute(), notes=notes)
 
     @property
     def id(self) -> str:

@@ -9,12 +9,12 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import NoneType
-from typing import Any, NamedTuple
+from typing import Any
 
 from .. import _core
 from ..destination import open_destination
 from ..destination.interface import Destination, Publication
-from ..destination.manifest import Manifest
+from ..destination.manifest import Manifest, content_named
 from ..destination.objects import ABSENT
 from ..destination.state import DEFAULT_NAME, check_state_name
 from ..errors import ConfigError, PublishError
@@ -52,13 +52,6 @@ ORDERED_ONLY = {
 }
 
 
-class LiveShard(NamedTuple):
-    """A live shard that a build does not write again if it has the same bytes."""
-
-    digest: str
-    compressed_bytes: int
-
-
 @dataclass(frozen=True)
 class Plan:
     """The plan of a job.
@@ -72,7 +65,8 @@ class Plan:
         ordered: the rows of each part ascend by loc, and the parts do not overlap.
         job: the id of a job with several parts; None for a build in one process.
         version: the version of the live manifest.
-        live: the live shards that the build does not write again, by path.
+        live: the live shards that the build does not write again, as the core packs them: every
+            task of a job receives them.
         notes: the number of problems of the live set, by warning code.
     """
 
@@ -83,7 +77,7 @@ class Plan:
     ordered: bool = False
     job: str | None = None
     version: str = ABSENT
-    live: Mapping[str, LiveShard] = field(default_factory=dict)
+    live: bytes = b""
     notes: Mapping[str, int] = field(default_factory=dict)
 
     @property
@@ -118,7 +112,7 @@ class Plan:
     def with_live(self, publication: Publication) -> Plan:
         """The plan with the current live set."""
         manifest = publication.manifest()
-        live, notes = _live(manifest, publication, self.fingerprint)
+        live, notes = _live(manifest, publication, self)
         return replace(self, version=publication.version, live=live, notes=notes)
 
     def check_targets(self, publication: Publication) -> None:
@@ -256,24 +250,28 @@ def _check_writable(plan: Plan, written: Mapping[str, Target]) -> None:
 
 
 def _live(
-    manifest: Manifest | None, publication: Publication, config: str
-) -> tuple[dict[str, LiveShard], dict[str, int]]:
+    manifest: Manifest | None, publication: Publication, plan: Plan
+) -> tuple[bytes, dict[str, int]]:
     """The live shards that the build does not write again, and their problems, by code.
 
     Under another configuration (another compression level, for example) or another urlset every
     shard is written again, and so is a shard that was edited by hand.
     """
     if manifest is None:
-        return {}, {}
-    if (manifest.config, manifest.urlset) != (config, _core.__version__):
-        return {}, {"manifest.config": 1}
-    live = {
-        shard.path: LiveShard(shard.digest, shard.compressed_bytes)
-        for shard in manifest.shards
-        if publication.is_untouched(shard)
-    }
+        return b"", {}
+    if (manifest.config, manifest.urlset) != (plan.fingerprint, _core.__version__):
+        return b"", {"manifest.config": 1}
+    live = [shard for shard in manifest.shards if publication.is_untouched(shard)]
     edited = len(manifest.shards) - len(live)
-    return live, {"manifest.edited": edited} if edited else {}
+    packed = _core.pack_live(
+        [
+            (shard.path, shard.digest, shard.compressed_bytes)
+            for shard in live
+            # a numbered name that the core gives in a part is not the final one
+            if plan.job is None or content_named(shard.path)
+        ]
+    )
+    return packed, {"manifest.edited": edited} if edited else {}
 
 
 def index_of_sets(sets: Sequence[SetTable]) -> str:

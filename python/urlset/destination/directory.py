@@ -70,9 +70,8 @@ class Directory:
         """Another descriptor of this folder, with separate locks."""
         return os.open(".", _FOLDER, dir_fd=self.descriptor)
 
-    @contextmanager
-    def parent(self, path: str, *, make: bool = False) -> Iterator[tuple[int, str]]:
-        """A descriptor of the folder that contains ``path``, and the last part of ``path``.
+    def parent(self, path: str, *, make: bool = False) -> _Parent:
+        """A context: a descriptor of the folder that contains ``path``, and its last part.
 
         Args:
             make: create missing folders.
@@ -81,28 +80,20 @@ class Directory:
             PublishError: ``publish.path``: it is outside of this folder; ``output.link``: a part is
                 a link.
         """
-        *folders, name = parts_of(path, self.path)
-        descriptor, place = self.descriptor, self.path
-        try:
-            with _named(self.path, path):
-                for folder in folders:
-                    place = place / folder
-                    below = _step(descriptor, folder, place, make)
-                    if descriptor != self.descriptor:
-                        os.close(descriptor)
-                    descriptor = below
-                yield descriptor, name
-        finally:
-            if descriptor != self.descriptor:
-                os.close(descriptor)
+        return _Parent(self, path, make)
 
     def stat(self, path: str) -> os.stat_result | None:
         """The status of a file, a link not followed; None if there is none."""
         try:
+            if _is_name(path):  # a commit asks for 600,000 files
+                return os.stat(path, dir_fd=self.descriptor, follow_symlinks=False)
             with self.parent(path) as (descriptor, name):
                 return os.stat(name, dir_fd=descriptor, follow_symlinks=False)
         except FileNotFoundError:
             return None
+        except OSError as error:
+            _name(error, self.path, path)
+            raise
 
     def is_file(self, path: str) -> bool:
         """Whether there is a regular file, reached without a link."""
@@ -181,6 +172,13 @@ class Directory:
         Raises:
             FileNotFoundError: ``path`` or the folder of ``target`` does not exist.
         """
+        if _is_name(path) and _is_name(target):  # a commit moves 200,000 files
+            try:
+                os.replace(path, target, src_dir_fd=self.descriptor, dst_dir_fd=to.descriptor)
+            except OSError as error:
+                _name(error, to.path, target)
+                raise
+            return
         with self.parent(path) as (source, name), to.parent(target) as (other, last):
             os.replace(name, last, src_dir_fd=source, dst_dir_fd=other)
 
@@ -220,18 +218,58 @@ class Directory:
             os.fsync(descriptor)
 
 
+class _Parent:
+    """See :meth:`Directory.parent`. A generator would take a third of the time of a commit."""
+
+    __slots__ = ("_folder", "_make", "_opened", "_path")
+
+    def __init__(self, folder: Directory, path: str, make: bool) -> None:
+        self._folder, self._path, self._make = folder, path, make
+        self._opened: int | None = None
+
+    def __enter__(self) -> tuple[int, str]:
+        folder = self._folder
+        *folders, name = parts_of(self._path, folder.path)
+        descriptor, place = folder.descriptor, folder.path
+        try:
+            for each in folders:
+                place = place / each
+                below = _step(descriptor, each, place, self._make)
+                self._close()
+                descriptor = self._opened = below
+        except BaseException as error:
+            self.__exit__(None, error, None)
+            raise
+        return descriptor, name
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        self._close()
+        if isinstance(error, OSError):
+            _name(error, self._folder.path, self._path)
+
+    def _close(self) -> None:
+        if self._opened is not None:
+            os.close(self._opened)
+            self._opened = None
+
+
 def parts_of(path: str, folder: Path | str) -> tuple[str, ...]:
     """The parts of a path that comes from a journal or a manifest.
 
     Raises:
         PublishError: ``publish.path``: it leads out of the folder.
     """
-    if "/" not in path and path not in ("", ".", "..") and "\0" not in path:
-        return (path,)  # a commit looks at 200,000 names ten times
+    if _is_name(path):
+        return (path,)
     parts = PurePosixPath(path).parts
     if not parts or path.startswith("/") or ".." in parts or "\0" in path:
         raise PublishError(f"{path!r} leads out of {folder}", code="publish.path")
     return parts
+
+
+def _is_name(path: str) -> bool:
+    """Whether a path is the name of a file in the folder itself."""
+    return "/" not in path and path not in ("", ".", "..") and "\0" not in path
 
 
 def folder_of(path: str) -> str:
@@ -334,13 +372,17 @@ def _unlinked(descriptor: int, name: str) -> bool:
 
 
 @contextmanager
-def _named(place: Path, path: str = "") -> Iterator[None]:
+def _named(place: Path) -> Iterator[None]:
     """Puts the whole path into an OSError: calls with a descriptor report only the last part."""
     try:
         yield
     except OSError as error:
-        # the filename is a number if the call took a descriptor
-        if "/" not in str(error.filename or ""):
-            error.filename = os.fspath(place / path)
-            error.filename2 = None
+        _name(error, place)
         raise
+
+
+def _name(error: OSError, place: Path, path: str = "") -> None:
+    # the filename is a number if the call took a descriptor
+    if "/" not in str(error.filename or ""):
+        error.filename = os.fspath(place / path)
+        error.filename2 = None

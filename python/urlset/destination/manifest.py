@@ -252,12 +252,12 @@ class Journal(NamedTuple):
     feeds: tuple[Feed, ...] | None = ()
     staging: str = STAGING
 
-    def to_dict(self) -> dict[str, Any]:
-        """The journal as JSON."""
+    def to_dict(self, *, with_new: bool = True) -> dict[str, Any]:
+        """The journal as JSON; the new manifest only ``with_new``, otherwise null."""
         content: dict[str, Any] = {"manifest": VERSION}
         if self.new is not None:
             content |= {"moves": list(self.moves), "remove": list(self.remove)}
-            content["new"] = self.new.to_dict()
+            content["new"] = self.new.to_dict() if with_new else None
         if self.staging != STAGING:
             content["staging"] = self.staging
         if self.feeds:
@@ -273,12 +273,23 @@ class Journal(NamedTuple):
 
 
 def _without_none(record: dict[str, Any], *names: str) -> dict[str, Any]:
-    return {key: value for key, value in record.items() if value is not None or key not in names}
+    for name in names:
+        if record[name] is None:
+            del record[name]
+    return record
 
 
-def to_json(content: Manifest | Journal) -> str:
-    """The text of the file."""
-    return json.dumps(content.to_dict(), separators=(",", ":"))
+def to_json(content: Manifest | Journal, new: str = "") -> str:
+    """The text of the file.
+
+    Args:
+        new: the text of the new manifest of a journal, if it is known: it may be long.
+    """
+    if not new or not isinstance(content, Journal):
+        return json.dumps(content.to_dict(), separators=(",", ":"))
+    text = json.dumps(content.to_dict(with_new=False), separators=(",", ":"))
+    # only a key: the quotes in a value have backslashes before them
+    return text.replace('"new":null', f'"new":{new}', 1)
 
 
 def parse_manifest(data: bytes, path: Path | str) -> Manifest:

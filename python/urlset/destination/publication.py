@@ -47,12 +47,12 @@ from .manifest import (
     Journal,
     Manifest,
     ShardRecord,
+    to_json,
 )
 from .objects import ABSENT
 from .recovery import Recovery
 from .state import (
     DEFAULT_NAME,
-    JOURNAL,
     MANIFEST,
     REJECTS,
     STATE,
@@ -342,8 +342,9 @@ class FolderPublication:
                 manifest, tuple(moves), tuple(sorted(old.difference(manifest.files()))),
                 tuple(feeds), self.staging.name,
             )  # fmt: skip
-            self._steps.replace(self._files, JOURNAL, journal)
-            self._steps.complete(journal, manifest, self._files)
+            text = to_json(manifest)
+            self._steps.begin(journal, text, self._files)
+            self._steps.complete(journal, text, self._files)
             self._manifest = manifest
             self.keep_feeds(feeds)
         self._done = True
