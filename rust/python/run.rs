@@ -1,7 +1,6 @@
 //! The functions behind `urlset build` and `urlset init`.
 
 use std::collections::BTreeMap;
-use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -120,12 +119,18 @@ fn stream(object: &Bound<'_, PyAny>, name: &str, rows: usize) -> PyResult<ArrowS
     ArrowStream::new(name, stream, rows).map_err(|e| exception(object.py(), &e))
 }
 
-/// A file that Python has opened, by its descriptor, and the bytes that Python has read.
+/// A file that Python has opened, by its descriptor (on Windows its handle), and the bytes that Python
+/// has read.
 fn open_file(object: &Bound<'_, PyAny>) -> PyResult<OpenFile> {
-    let (descriptor, head): (i32, Vec<u8>) = object.extract()?;
+    #[cfg(unix)]
+    use std::os::fd::{BorrowedFd as Borrowed, RawFd as Raw};
+    #[cfg(windows)]
+    use std::os::windows::io::{BorrowedHandle as Borrowed, RawHandle as Raw};
+
+    let (descriptor, head): (isize, Vec<u8>) = object.extract()?;
     // SAFETY: the caller keeps the descriptor open during the call. It is duplicated at once, and
     // only this function owns the duplicate.
-    let file = unsafe { BorrowedFd::borrow_raw(descriptor) }.try_clone_to_owned()?;
+    let file = unsafe { Borrowed::borrow_raw(descriptor as Raw) }.try_clone_to_owned()?;
     Ok(OpenFile { file: file.into(), head })
 }
 

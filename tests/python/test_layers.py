@@ -18,7 +18,7 @@ ROOT = Path(urlset.__file__).parent
 #: only its own layer and those that it names
 BASE = (
     "errors", "wording", "_core", "signals", "threads", "interruptible", "pool", "outfile", "hosts",
-    "rows", "transport.target",
+    "rows", "system", "transport.target",
 )  # fmt: skip
 LAYERS: dict[str, tuple[str, ...]] = {
     # used by everything else
@@ -29,7 +29,8 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "threads": ("errors",),
     "interruptible": ("threads",),
     "pool": ("threads", "errors"),
-    "outfile": ("errors",),
+    "system": (),
+    "outfile": ("errors", "system"),
     "hosts": ("errors", "_core"),
     "rows": ("errors", "outfile", "transport.target", "_core"),
     "transport.*": BASE,
@@ -88,7 +89,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
 #: modules that only ``destination`` imports: they depend on a folder
 OF_A_FOLDER = (
     "destination.folder", "destination.publication", "destination.completion",
-    "destination.recovery", "destination.lock",
+    "destination.recovery", "destination.lock", "destination.relative",
 )  # fmt: skip
 
 

@@ -10,14 +10,15 @@ use std::path::Path;
 
 /// Each layer, and the layers that it may use. A module belongs to the longest name that it begins
 /// with; the root has only the constants of `lib.rs`.
-const ALLOWED: [(&str, &[&str]); 15] = [
-    ("error", &[]),
+const ALLOWED: [(&str, &[&str]); 16] = [
+    ("error", &["file"]),
+    ("file", &[]),
     ("panic", &[]),
     ("simd", &["root"]),
     ("thread", &["error", "panic"]),
     ("config", &["error", "sitemap"]),
     ("sitemap", &["error", "simd", "root"]),
-    ("flow", &["error", "simd", "sitemap", "root"]),
+    ("flow", &["error", "file", "simd", "sitemap", "root"]),
     ("build::read", STAGE),
     ("build::render", STAGE),
     ("build::duplicates", STAGE),
@@ -33,6 +34,7 @@ const ALLOWED: [(&str, &[&str]); 15] = [
             "build::write",
             "config",
             "error",
+            "file",
             "flow",
             "panic",
             "root",
@@ -46,7 +48,8 @@ const ALLOWED: [(&str, &[&str]); 15] = [
 ];
 
 /// A stage knows no other stage.
-const STAGE: &[&str] = &["config", "error", "flow", "panic", "root", "simd", "sitemap", "thread"];
+const STAGE: &[&str] =
+    &["config", "error", "file", "flow", "panic", "root", "simd", "sitemap", "thread"];
 
 /// The sources by module: `build::read::csv` and its text.
 type Sources = BTreeMap<String, String>;

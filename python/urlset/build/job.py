@@ -14,14 +14,10 @@ several parts locks it only for ``plan`` and ``commit``.
 from __future__ import annotations
 
 import os
-import resource
-import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from itertools import chain
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .. import _core
@@ -30,6 +26,7 @@ from ..option_table import options_of
 from ..options import Options
 from ..outfile import random_id
 from ..report import Report, warnings_of
+from ..system import peak_memory
 from ..transport.target import Target
 from .commit import Commit
 from .part import Part
@@ -355,17 +352,3 @@ def _found(plan: Plan, publication: Publication) -> dict[str, int]:
 def _measure(report: Report, started: float) -> None:
     report.seconds = round(time.monotonic() - started, 3)
     report.peak_rss = peak_memory()
-
-
-def peak_memory() -> int:
-    """The peak memory of this process in bytes.
-
-    ``ru_maxrss`` survives exec: it may be the peak of the process that started this one. Linux has
-    the peak of this process alone in ``/proc``.
-    """
-    with suppress(OSError), Path("/proc/self/status").open("rb") as status:
-        for line in status:
-            if line.startswith(b"VmHWM:"):
-                return int(line.split()[1]) * 1024  # kilobytes
-    usage = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return usage if sys.platform == "darwin" else usage * 1024  # kilobytes, but not on macOS

@@ -34,6 +34,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import IO
 
+from .. import system
 from ..errors import PublishError
 from ..transport.target import Target
 from .completion import DURING, LIVE, Completion
@@ -51,6 +52,7 @@ from .manifest import (
 )
 from .objects import ABSENT
 from .recovery import Recovery
+from .relative import calls
 from .state import (
     DEFAULT_NAME,
     MANIFEST,
@@ -136,7 +138,7 @@ class FolderPublication:
             self.root.mkdir(parents=True, exist_ok=True)
             self._root = Directory.open(self.root)
         self._open.enter_context(self._root)
-        if os.fstat(live.descriptor).st_dev != os.fstat(self._root.descriptor).st_dev:
+        if calls.device(live.folder) != calls.device(self._root.folder):
             raise PublishError(
                 f"{self.root} is on another filesystem than {self.out}: files cannot be moved"
                 " atomically; choose another --state",
@@ -181,7 +183,7 @@ class FolderPublication:
 
     def _release(self) -> None:
         if self._lock is not None:
-            os.close(self._lock)
+            system.unlock(self._lock)
             self._lock = None
         self._open.close()
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from .. import system
 from ..errors import PublishError
 from .completion import BEFORE, Completion
 from .directory import Directory
@@ -141,7 +141,7 @@ class Recovery:
             try:
                 self._adopt(folder, journal, self.state)
             finally:
-                os.close(lock)
+                system.unlock(lock)
             if name != DEFAULT_NAME:
                 folder.delete(LOCK)
                 with contextlib.suppress(OSError):  # not empty

@@ -266,7 +266,7 @@ class StorePublication:
             return target
         target.parent.mkdir(parents=True, exist_ok=True)
         if staged and path in self._texts:
-            target.write_text(self._texts[path], encoding="utf-8")
+            target.write_bytes(self._texts[path].encode())
             return target
         return target if download(self._out, path, target) else None
 

@@ -14,7 +14,7 @@ use crate::error::{Error, ErrorCode, Result};
 use crate::inspect::codes;
 use crate::inspect::document::entry::{Entry, Form, Visitor};
 use crate::inspect::document::inflate::Inflater;
-use crate::inspect::document::parse;
+use crate::inspect::document::{parse, regular};
 use crate::inspect::finding::Log;
 use crate::inspect::rows::{Rows, schema};
 use crate::thread::{guard, inject, start, start_several};
@@ -181,7 +181,7 @@ impl ReadWork {
                 log = Log::of_file(1, opened.size);
                 let (_, buffer) = parse(opened.bytes, &mut visitor, &mut log, true);
                 inflater.recycle(buffer);
-                opened.stamp.check(path, &mut log);
+                regular::check(opened.stamp, path, &mut log);
             }
             Err(error) => {
                 log.whole_file(&codes::FILE_UNREADABLE, || crate::error::plain(&error));
