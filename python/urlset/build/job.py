@@ -16,14 +16,13 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from .. import _core
 from ..errors import ConfigError, ConflictError, Error, PublishError, RejectLimitError
-from ..option_table import options_of
-from ..options import Options
 from ..outfile import random_id
 from ..report import Report, warnings_of
 from ..system import peak_memory
