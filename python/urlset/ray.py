@@ -8,7 +8,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
@@ -43,6 +44,8 @@ __all__ = ["SitemapSink", "prepare", "write"]
 LOC, RANGE = "__urlset_loc__", "__urlset_range__"
 #: the attribute of a dataset that is prepared: its ranges
 PREPARED = "_urlset_ranges"
+#: a function takes whole blocks of Arrow
+TABLES: dict[str, Any] = {"batch_format": "pyarrow", "batch_size": None}
 #: the locs that are sampled of a block
 SAMPLE = 64
 #: the rows of a range, if no number of ranges is given
@@ -78,20 +81,16 @@ def write(
     ranges = getattr(dataset, PREPARED, None)
     sink = SitemapSink(ordered=ranges is not None, **given)
     try:
-        if ranges is not None:
-            _write_ranges(dataset, ranges, sink, ray_remote_args or {}, concurrency)
-        else:
-            dataset.write_datasink(sink, ray_remote_args=ray_remote_args, concurrency=concurrency)
-        return sink.report
-    except BaseException as error:
+        with _plain_errors():
+            if ranges is not None:
+                _write_ranges(dataset, ranges, sink, ray_remote_args or {}, concurrency)
+            else:
+                remote = {"ray_remote_args": ray_remote_args, "concurrency": concurrency}
+                dataset.write_datasink(sink, **remote)
+            return sink.report
+    except BaseException:
         # Ray reports a failed write only for an Exception
         sink.job.abort()
-        for cause in _causes(error):
-            # the exception that Ray raises has the type of its cause, and a traceback as message
-            if isinstance(cause, Error) and not isinstance(cause, RayTaskError):
-                # Ray has added how to configure its retries
-                cause.args = (str(cause).partition("\n")[0],)
-                raise cause from None
         raise
 
 
@@ -138,7 +137,7 @@ def prepare(
         locs, numbers = ranges.locate(rows, context.task_idx if context is not None else 0)
         return rows.append_column(LOC, locs).append_column(RANGE, numbers)
 
-    located = dataset.map_batches(locate, batch_format="pyarrow", batch_size=None)
+    located = dataset.map_batches(_as_udf(locate), **TABLES)
     setattr(located, PREPARED, ranges)  # a dataset that is made of this one does not have it
     return located
 
@@ -155,7 +154,8 @@ def _sampled_bounds(dataset: Dataset, ranges: Ranges, partitions: int | None) ->
         weights = [min(size, len(locs) - at) for at in range(0, len(locs), size)]
         return pa.table({LOC: locs[::size], "rows": pa.array(weights, pa.int64())})
 
-    sampled = dataset.map_batches(sample, batch_format="pyarrow", batch_size=None).take_all()
+    with _plain_errors():
+        sampled = dataset.map_batches(_as_udf(sample), **TABLES).take_all()
     sampled.sort(key=itemgetter(LOC))
     rows = sum(one["rows"] for one in sampled)
     count = partitions or -(-rows // RANGE_ROWS)
@@ -190,8 +190,14 @@ def _write_ranges(
 
     # twice as many partitions as ranges, since Ray assigns them by a hash
     groups = dataset.groupby(RANGE, num_partitions=2 * ranges.count)
-    written = groups.map_groups(write, batch_format="pyarrow", concurrency=concurrency, **remote)
-    parts = sorted((one["number"], one["part"]) for one in written.take_all())
+    remote = {"batch_format": "pyarrow", "concurrency": concurrency} | remote
+    written = groups.map_groups(_as_udf(write), **remote)
+    try:
+        parts = sorted((one["number"], one["part"]) for one in written.take_all())
+    except ValueError:  # of Arrow: Ray cannot shuffle a dataset without any row (2.60)
+        if dataset.take(1):
+            raise
+        parts = []
     sink.report = engine.commit(sink.job, [part for _, part in parts])
 
 
@@ -253,6 +259,34 @@ def _batches(blocks: Iterable[Any], ctx: TaskContext) -> Iterator[pa.RecordBatch
                 code="rows.order",
             )
         yield from rows.to_batches()
+
+
+@contextmanager
+def _plain_errors() -> Iterator[None]:
+    """Raises an error of urlset in a task as it is."""
+    try:
+        yield
+    except BaseException as error:
+        for cause in _causes(error):
+            # the exception that Ray raises has the type of its cause, and a traceback as message
+            if isinstance(cause, Error) and not isinstance(cause, RayTaskError):
+                # Ray has added how to configure its retries
+                cause.args = (str(cause).partition("\n")[0],)
+                raise cause from None
+        raise
+
+
+def _as_udf(function: Callable[[pa.Table], pa.Table]) -> Callable[[Any], Any]:
+    """The function for Ray, which otherwise keeps only the text of its exception."""
+
+    def udf(rows: Any) -> Any:
+        try:
+            return function(rows)
+        except Error:
+            DataContext.get_current().raise_original_map_exception = True
+            raise
+
+    return udf
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:

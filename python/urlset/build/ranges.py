@@ -88,7 +88,7 @@ class Ranges:
 
         source = object_input(rows, Options())
         without %= self.count
-        buffers = _core.locs(self.settings, source.name, source.handle, self.bounds or (), without)
+        buffers = _core.locs(self.settings, "rows", source.handle, self.bounds or (), without)
         valid, offsets, text, ranges = map(pa.py_buffer, buffers)
         count = rows.num_rows
         locs = pa.LargeStringArray.from_buffers(count, offsets, text, valid)
