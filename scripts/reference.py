@@ -1,29 +1,27 @@
 """The reference pages of the documentation, as Markdown, from the code of the installed package.
 
-:func:`pages` returns them by name. ``docs/codes.toml`` adds the causes and remedies that
-the code does not contain.
+:func:`pages` returns them by name.
 """
 
 from __future__ import annotations
 
 import ast
-import html
 import inspect
 import json
 import re
 import tempfile
 import textwrap
-import tomllib
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import click
+import codes
 import urlset
-from urlset import _core, errors, report
-from urlset.announce.options import ENGINES, AnnounceOptions
+from markup import code, docstring, markdown, prose, slug, table
+from urlset import report
+from urlset.announce.options import AnnounceOptions
 from urlset.announce.report import AnnounceReport, EngineOutcome, SitemapStatus
 from urlset.build.job import Job
 from urlset.clean import CleanOptions
@@ -35,7 +33,6 @@ from urlset.option_table import Option, options_of
 from urlset.options import Options
 
 ROOT = Path(__file__).parents[1]
-SOURCES = [ROOT / "python/urlset", ROOT / "rust/core", ROOT / "rust/python"]
 NOTE = "<!-- written by scripts/site from the code -->\n\n"
 
 
@@ -56,32 +53,9 @@ def pages() -> dict[str, str]:
             "python.md": python(),
             "reports.md": reports(built, checked),
             "manifest.md": manifests(state),
-            "codes.md": codes(),
+            "codes.md": codes.page(),
         }.items()
     }
-
-
-def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
-    """A Markdown table; the cells are Markdown in one line."""
-    lines = [list(head)]
-    lines += [["---"] * len(lines[0])]
-    lines += [[cell.replace("|", "\\|").replace("\n", " ") for cell in row] for row in rows]
-    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
-
-
-def code(text: str) -> str:
-    """Text as code, in a cell of a table too."""
-    if "|" in text:  # a table would show the backslash before it
-        return f"<code>{html.escape(text, quote=False).replace('|', '&#124;')}</code>"
-    fence = "``" if "`" in text else "`"
-    return f"{fence}{text}{fence}"
-
-
-def prose(text: str) -> str:
-    """Help or a message as Markdown: nothing in it is markup, and names of options are code."""
-    text = html.escape(text, quote=False)
-    text = re.sub(r"([*_\[\]{}])", r"\\\1", text)
-    return re.sub(r"(?<![\w`-])(--[a-z][a-z-]*)", r"`\1`", text)
 
 
 # command line -----------------------------------------------------------------------------------
@@ -135,10 +109,6 @@ def flags(param: click.Option, context: click.Context) -> str:
     if param.is_flag or param.flag_value is False:
         return names
     return f"{names} {code(param.make_metavar(context))}"
-
-
-def slug(text: str) -> str:
-    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
 
 
 # urlset.toml ------------------------------------------------------------------------------------
@@ -210,7 +180,9 @@ def python() -> str:
     for name in order:
         thing = getattr(urlset, name)
         parts.append(f"\n## urlset.{name} {{ #urlset.{name} }}\n\n")
-        parts.append(f"```text\n{signature(name, thing)}\n```\n\n{docstring(thing)}\n")
+        if not inspect.isclass(thing) or name in ("Job", "Error"):  # nobody creates the others
+            parts.append(f"```text\n{signature(name, thing)}\n```\n\n")
+        parts.append(docstring(thing) + "\n")
         if name in keywords and name != "Job":
             rows = [
                 [code(one.name), code(one.keyword or one.type), prose(described(one))]
@@ -244,42 +216,12 @@ def signature(name: str, thing: Any) -> str:
             each.append("*")
         if one.name != "self":
             each.append(re.sub(r": '([^']*)'", r": \1", str(one)))
-    text = f"{name}({', '.join(each)})"
+    returned = found.return_annotation
+    arrow = f" -> {returned}" if returned not in (found.empty, None, "None") else ""
+    text = f"{name}({', '.join(each)}){arrow}"
     if len(text) > 96:
-        text = f"{name}(\n" + "".join(f"    {one},\n" for one in each) + ")"
+        text = f"{name}(\n" + "".join(f"    {one},\n" for one in each) + f"){arrow}"
     return text
-
-
-def docstring(thing: Any) -> str:
-    return markdown(inspect.getdoc(thing) or "")
-
-
-def markdown(doc: str) -> str:
-    """A docstring with sections (Args, Returns, Raises, Attributes) as Markdown."""
-    lines, out = doc.splitlines(), []
-    while lines:
-        line = lines.pop(0)
-        heading = re.fullmatch(r"(Args|Returns|Raises|Attributes|Yields):", line)
-        if heading is None:
-            out.append(line)
-            continue
-        body = []
-        while lines and (not lines[0] or lines[0].startswith(" ")):
-            body.append(lines.pop(0))
-        items = re.findall(
-            r"^([^\s:][^:\n]*): (.*(?:\n(?: .*)?)*)", textwrap.dedent("\n".join(body)), re.MULTILINE
-        )
-        out.append(f"\n**{heading[1].replace('Args', 'Arguments')}**\n")
-        if items and heading[1] not in ("Returns", "Yields"):
-            out += [f"- `{key}`: {' '.join(value.split())}" for key, value in items]
-        else:
-            out.append(" ".join(" ".join(body).split()))
-        out.append("")
-    text = "\n".join(out)
-    # tables of reStructuredText stay as they are
-    text = re.sub(r"((?:^ *=+ .*\n)(?:.*\n)*?(?:^ *=+.*$))", r"```text\n\1\n```", text, flags=re.M)
-    text = re.sub(r":\w+:`[~.]?(?:urlset\.)?([^`]+)`", r"`\1`", text)
-    return re.sub(r"``([^`]+)``", r"`\1`", text)
 
 
 def module(name: str, public: tuple[str, ...]) -> str:
@@ -291,9 +233,11 @@ def module(name: str, public: tuple[str, ...]) -> str:
     for node in tree.body:
         if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and node.name in public:
             doc = ast.get_docstring(node)
-            arguments = ast.unparse(node.args) if isinstance(node, ast.FunctionDef) else ""
             parts.append(f"\n### urlset.{name}.{node.name} {{ #urlset.{name}.{node.name} }}\n\n")
-            parts.append(f"```text\n{node.name}({arguments})\n```\n\n{markdown(doc or '')}\n")
+            if isinstance(node, ast.FunctionDef):
+                text = f"{node.name}({ast.unparse(node.args)})"
+                parts.append("```text\n" + "\n    ".join(textwrap.wrap(text, 90)) + "\n```\n\n")
+            parts.append(markdown(doc or "") + "\n")
     return "".join(parts)
 
 
@@ -353,98 +297,3 @@ def records(*classes: type[Any]) -> str:
 def example(title: str, value: dict[str, Any]) -> str:
     text = json.dumps(value, indent=2, ensure_ascii=False)
     return f"Example, `{title}`:\n\n```json\n{text}\n```\n"
-
-
-# codes ------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Entry:
-    """What a code means in one place."""
-
-    code: str
-    kind: str
-    cause: str
-    remedy: str
-
-
-def codes() -> str:
-    """Every code with cause and remedy; the address of a code is ``codes/#CODE``."""
-    parts = [
-        "# Codes\n\n"
-        "Every error, rejected row, warning of a build and finding of `verify` has a code, which"
-        " is stable. *error 2* is an error with exit status 2. *reject* is the code of a row in"
-        " the reject file. *warning* is in the report of a build, after its number *N*. *finding*"
-        " is that of `verify`, with its severity. With `--on-bad-field reject` the warnings about"
-        " values become rejects.\n"
-    ]
-    groups: dict[str, list[Entry]] = {}
-    for entry in sorted(entries(), key=lambda one: one.code):
-        groups.setdefault(entry.code.partition(".")[0], []).append(entry)
-    for name, group in groups.items():
-        anchored: set[str] = set()
-        rows = []
-        for one in group:
-            anchor = "" if one.code in anchored else f'<span id="{one.code}"></span>'
-            anchored.add(one.code)
-            texts = [text[:1].upper() + text[1:] for text in (one.cause, one.remedy)]
-            rows.append([f"{anchor}{code(one.code)}<br>{one.kind}", *texts])
-        heading = f"\n## {name} {{ #group-{name} }}\n\n"
-        parts.append(heading + table(["code", "cause", "remedy"], rows))
-    return "".join(parts)
-
-
-def entries() -> list[Entry]:
-    """Every code of the code and of ``docs/codes.toml``."""
-    texts = tomllib.loads((ROOT / "docs/codes.toml").read_text(encoding="utf-8"))
-    statuses = exit_statuses()
-    found = []
-    for name, (cause, remedy) in texts["errors"].items():
-        found.append(Entry(name, f"error {statuses.get(name, '')}".strip(), cause, remedy))
-    for engine in ENGINES:
-        for name, (cause, remedy) in texts["engines"].items():
-            if f"{engine}.{name}" not in texts["errors"]:
-                found.append(Entry(f"{engine}.{name}", "error 1", cause, remedy))
-    for name, (cause, remedy) in texts["rejects"].items():
-        found.append(Entry(name, "reject", cause, remedy))
-    for name, text in loc_faults():
-        found.append(explained(name, "reject", text, texts["remedies"]))
-    for name, (cause, remedy) in texts["warnings"].items():
-        found.append(Entry(name, "warning", cause, remedy))
-    for name, text in report.NOTES.items():
-        found.append(explained(name, "warning", f"N {text}", texts["remedies"]))
-    for name, severity, remedy in _core.finding_codes():
-        if name in texts["findings"]:  # test_reference.py fails for another
-            cause = prose(texts["findings"][name])
-            found.append(Entry(name, f"finding, {severity}", cause, prose(remedy)))
-    return found
-
-
-def explained(name: str, kind: str, text: str, remedies: dict[str, str]) -> Entry:
-    """A message of the form "what; remedy"; without a remedy it is in ``docs/codes.toml``."""
-    cause, remedy = [*re.split(r"; (?![^(]*\))", text, maxsplit=1), ""][:2]
-    written = remedies.get(name) or remedies.get(f"{name.partition('.')[0]}.*", "")
-    return Entry(name, kind, re.sub("^N ", "*N* ", prose(cause)), prose(remedy) or written)
-
-
-def loc_faults() -> list[tuple[str, str]]:
-    """The reasons to reject a URL: code and message."""
-    text = (ROOT / "rust/core/sitemap/loc_fault.rs").read_text(encoding="utf-8")
-    return re.findall(r'^    [A-Z]\w+ "(loc\.\w+)" "([^"]+)"$', text, re.MULTILINE)
-
-
-def exit_statuses() -> dict[str, int]:
-    """The exit status of each error whose class is written beside its code."""
-    kinds = {"Config": 2, "Input": 3, "Data": 1, "Rejects": 1, "Output": 3}
-    core = (ROOT / "rust/core/error.rs").read_text(encoding="utf-8")
-    pairs = re.findall(r'^    [A-Z]\w+ ([A-Z]\w+) "([\w.]+)"$', core, re.MULTILINE)
-    found = {name: kinds[kind] for kind, name in pairs if kind in kinds}
-    for path in sorted((ROOT / "python/urlset").rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
-                continue
-            kind = getattr(errors, node.func.id, None)
-            for each in node.keywords:
-                if kind and each.arg == "code" and isinstance(each.value, ast.Constant):
-                    found.setdefault(each.value.value, kind.exit_status)
-    return found

@@ -206,7 +206,7 @@ def prepare(folder: Path) -> None:
     items = [
         {
             "url": f"{SITE}/{n}", "lastmod": "2026-10-01", "img": [f"{SITE}/{n}.jpg"],
-            "links": [{"lang": lang, "url": f"{SITE}/{lang}/{n}"} for lang in ("de", "fr")],
+            "links": [{"lang": c, "url": f"{SITE}{p}/{n}"} for c, p in (("en", ""), ("de", "/de"))],
         }
         for n in range(9)
     ]  # fmt: skip

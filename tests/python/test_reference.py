@@ -16,6 +16,7 @@ from urlset.option_table import options_of
 from urlset.options import Options
 
 sys.path.insert(0, str(ROOT / "scripts"))
+import codes as reference_codes
 import reference
 
 CODE = re.compile(r'"([a-z][a-z0-9]*\.[a-z][a-z0-9_]*)"')
@@ -109,14 +110,14 @@ def emitted() -> dict[str, str]:
 
 
 def test_every_code_of_the_source_is_in_the_reference() -> None:
-    known = {entry.code for entry in reference.entries()}
+    known = {entry.code for entry in reference_codes.entries()}
     codes = emitted()
     assert len(codes) > 250
     assert {code: path for code, path in codes.items() if code not in known} == {}
 
 
 def test_every_computed_code_is_in_the_reference() -> None:
-    known = {entry.code for entry in reference.entries()}
+    known = {entry.code for entry in reference_codes.entries()}
     seen = set()
     for path, tree in python_sources():
         for node in ast.walk(tree):
@@ -145,7 +146,7 @@ def test_every_code_of_the_texts_is_one_of_the_source() -> None:
     )
     computed = {code for codes in COMPUTED.values() for code in codes}
     engines = {name.partition(".")[2] for name in computed if name.partition(".")[0] == "indexnow"}
-    for entry in reference.entries():
+    for entry in reference_codes.entries():
         _, _, rest = entry.code.partition(".")
         # warnings of extensions are made of the tag, those of engines of the engine
         forms = (f'"{entry.code}"', f"[{entry.code}]", f'"{rest}"', f'.{rest}"')
@@ -154,17 +155,17 @@ def test_every_code_of_the_texts_is_one_of_the_source() -> None:
 
 
 def test_every_entry_has_cause_and_remedy() -> None:
-    for entry in reference.entries():
+    for entry in reference_codes.entries():
         assert entry.cause and entry.remedy, entry
 
 
 def test_every_finding_and_reject_is_explained() -> None:
     from urlset import _core
 
-    known = {(entry.code, entry.kind.partition(",")[0]) for entry in reference.entries()}
+    known = {(entry.code, entry.kind.partition(",")[0]) for entry in reference_codes.entries()}
     assert {(name, "finding") for name, _, _ in _core.finding_codes()} <= known
-    assert len(reference.loc_faults()) >= 19
-    assert {(name, "reject") for name, _ in reference.loc_faults()} <= known
+    assert len(reference_codes.loc_faults()) >= 19
+    assert {(name, "reject") for name, _ in reference_codes.loc_faults()} <= known
 
 
 @pytest.fixture(scope="module")
@@ -191,4 +192,4 @@ def test_every_option_is_in_the_reference(pages: dict[str, str]) -> None:
 def test_every_code_has_one_anchor(pages: dict[str, str]) -> None:
     anchors = re.findall(r'id="([a-z0-9_.]+)"', pages["codes.md"])
     assert len(anchors) == len(set(anchors))
-    assert set(anchors) == {entry.code for entry in reference.entries()}
+    assert set(anchors) == {entry.code for entry in reference_codes.entries()}

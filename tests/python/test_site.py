@@ -55,7 +55,7 @@ def test_the_address_in_messages_is_that_of_the_site() -> None:
 def test_the_site_has_all_pages_and_codes(site: Any, built: Path) -> None:
     codes = (built / "reference/codes/index.html").read_text(encoding="utf-8")
     anchors = site.Page(codes).anchors
-    assert {entry.code for entry in site.reference.entries()} <= anchors
+    assert {entry.code for entry in site.reference.codes.entries()} <= anchors
     for page in ("tutorial", "guarantees", "guides/migrate", "reference/python", "changelog"):
         assert (built / page / "index.html").exists()
 
