@@ -162,7 +162,9 @@ fn stages(c: &mut Criterion) {
             let destination = Destination { sink: &sink, encoder: None, live: HashMap::new() };
             let (progress, seen) = (Arc::new(Progress::default()), &Seen::default());
             let sources: Vec<Box<dyn AnySource>> = vec![Box::new(source)];
-            run(&config, Run { sources, destination, rejects, progress, seen }).unwrap().urls
+            run(&config, Run { sources, destination, rejects, progress, seen, history: None })
+                .unwrap()
+                .urls
         });
     });
     group.finish();

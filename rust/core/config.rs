@@ -85,6 +85,12 @@ pub struct Config {
     pub timezone: Option<String>,
     /// The unit of integers (and of digits in text) in lastmod.
     pub lastmod_epoch: Option<Epoch>,
+    /// The columns whose content decides lastmod; `*` for all columns.
+    pub lastmod_from: Vec<String>,
+    /// Columns that `*` does not include.
+    pub lastmod_ignore: Vec<String>,
+    /// Seconds for which the lastmod of a URL that is gone is remembered.
+    pub forget: i64,
     /// Rows to keep.
     #[serde(rename = "where")]
     pub filters: Vec<Filter>,
@@ -128,6 +134,9 @@ impl Default for Config {
             relative_urls: false,
             timezone: None,
             lastmod_epoch: None,
+            lastmod_from: Vec::new(),
+            lastmod_ignore: Vec::new(),
+            forget: 90 * 86_400,
             filters: Vec::new(),
             delimiter: None,
             encoding: None,
@@ -174,7 +183,7 @@ pub struct Mapping {
     /// `flatten`.
     #[serde(flatten)]
     pub extensions: BTreeMap<String, ExtensionOption>,
-    /// Seconds since 1970 that count as now for the age of blocks.
+    /// Seconds since 1970 that count as now: for the age of blocks, and as the lastmod of what changes.
     pub now: i64,
 }
 

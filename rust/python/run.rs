@@ -13,8 +13,9 @@ use pyo3::prelude::*;
 use pyo3::pybacked::{PyBackedBytes, PyBackedStr};
 use pyo3::types::{PyCapsule, PyTuple};
 use urlset_core::Error;
+use urlset_core::build::history::open::OldFile;
 use urlset_core::build::pipeline;
-use urlset_core::build::pipeline::{AnySource, Run};
+use urlset_core::build::pipeline::{AnySource, HistoryFiles, Run};
 use urlset_core::build::read::csv::{Csv, CsvOptions};
 use urlset_core::build::read::decode::OpenFile;
 use urlset_core::build::read::detect::{self, FileFormat, detect};
@@ -207,6 +208,19 @@ fn interruptible<T: Send + 'static>(
     }
 }
 
+/// The records of the last build, by the descriptor of their file, and the path for new ones.
+fn history_files(
+    old: Option<(i32, String, String)>,
+    new: std::path::PathBuf,
+) -> PyResult<HistoryFiles> {
+    let old = old.map(|(descriptor, name, digest)| {
+        // SAFETY: as in `open_file`.
+        let file = unsafe { BorrowedFd::borrow_raw(descriptor) }.try_clone_to_owned()?;
+        Ok::<_, PyErr>(OldFile { file: file.into(), name, digest })
+    });
+    Ok(HistoryFiles { old: old.transpose()?, new })
+}
+
 /// Runs the pipeline over the sources and writes the shards to `sink`: the path of a folder, or an
 /// object with `put(name, data, digest)` and `finish()`, whose first exception ends the run.
 ///
@@ -220,10 +234,12 @@ fn interruptible<T: Send + 'static>(
 /// - `seen`: passed from set to set of a build.
 /// - `live`: JSON; digest and compressed_bytes by path.
 /// - `tick`: called about ten times a second.
+/// - `lastmod`: with `lastmod_from`, the records of the last build, `(descriptor, name, digest)` or
+///   None, and the path for those of this one.
 ///
 /// Returns the outcome as JSON.
 #[pyfunction]
-#[pyo3(signature = (config_json, sources, sink, rejects, progress, seen, *, encoder=None, live="{}", tick=None))]
+#[pyo3(signature = (config_json, sources, sink, rejects, progress, seen, *, encoder=None, live="{}", tick=None, lastmod=None))]
 #[allow(clippy::too_many_arguments)] // named in Python
 pub fn build(
     py: Python<'_>,
@@ -236,8 +252,10 @@ pub fn build(
     encoder: Option<Bound<'_, PyAny>>,
     live: &str,
     tick: Option<Bound<'_, PyAny>>,
+    lastmod: Option<(Option<(i32, String, String)>, std::path::PathBuf)>,
 ) -> PyResult<String> {
     let config = config(py, config_json)?;
+    let history = lastmod.map(|(old, new)| history_files(old, new)).transpose()?;
     let sources = sources
         .into_iter()
         .map(|input| source(&config, input, batch_rows(&config)))
@@ -265,7 +283,10 @@ pub fn build(
     let work = move || {
         let run = |sink: &dyn Sink| {
             let destination = Destination { sink, encoder: encoder.as_deref(), live };
-            pipeline::run(&config, Run { sources, destination, rejects, progress, seen: &seen })
+            pipeline::run(
+                &config,
+                Run { sources, destination, rejects, progress, seen: &seen, history },
+            )
         };
         let done = match target {
             Target::Folder(folder) => (run(&FolderSink::new(folder)), None),

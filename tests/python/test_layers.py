@@ -48,6 +48,9 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "build.rejects": ("destination.interface", *BASE),
     "build.check": ("destination.manifest", *BASE),
     "build.changes": ("build.differences", "destination.interface", "destination.manifest", *BASE),
+    "build.records": (
+        "destination.interface", "destination.manifest", "report", "option*", *BASE,
+    ),
     "toml": ("build.names", "option*", *BASE),
     # a job imports all stages
     "build.plan": ("build.names", "build.source.*", "destination.*", "toml", "option*", *BASE),

@@ -10,7 +10,7 @@ use std::path::Path;
 
 /// Each layer, and the layers that it may use. A module belongs to the longest name that it begins
 /// with; the root has only the constants of `lib.rs`.
-const ALLOWED: [(&str, &[&str]); 15] = [
+const ALLOWED: [(&str, &[&str]); 16] = [
     ("error", &[]),
     ("panic", &[]),
     ("simd", &["root"]),
@@ -21,12 +21,14 @@ const ALLOWED: [(&str, &[&str]); 15] = [
     ("build::read", STAGE),
     ("build::render", STAGE),
     ("build::duplicates", STAGE),
+    ("build::history", STAGE),
     ("build::shard", STAGE),
     ("build::write", STAGE),
     (
         "build::pipeline",
         &[
             "build::duplicates",
+            "build::history",
             "build::read",
             "build::render",
             "build::shard",

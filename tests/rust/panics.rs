@@ -211,6 +211,7 @@ fn build_with(folder: &Path, options: &str, source: Box<dyn AnySource>, config: 
     let sink = FolderSink::new(out);
     let destination = Destination { sink: &sink, encoder: Some(&encoder), live: HashMap::new() };
     let run_options = Run {
+        history: None,
         sources: vec![source],
         destination,
         rejects: folder.join("rejects.csv"),

@@ -33,6 +33,7 @@ from .index import Sitemap, index_name, render_indexes
 from .names import check_files, splits_index
 from .part import COUNTS, Outcome, Part
 from .plan import Plan
+from .records import Records
 from .rejects import check_rejects, keep_rejects
 
 #: 29 of 100 are 29%, although 0.29 * 100 is less than 29 in floating point
@@ -110,12 +111,19 @@ class Commit:
             report.rejects["by_code"] = counts
             report.rejected = sum(counts.values())
 
-    def run(self, parts: Sequence[Part], skipped: list[str], started: float) -> None:
+    def run(
+        self,
+        parts: Sequence[Part],
+        skipped: list[str],
+        started: float,
+        records: Records | None = None,
+    ) -> None:
         """Publishes the parts; their order is that of the sitemaps in the index.
 
         Args:
             skipped: files in the folders of inputs that are not data.
             started: when the first part was begun, by :func:`time.monotonic`.
+            records: what ``lastmod_from`` keeps from build to build.
 
         Raises:
             DataError: a guard refuses the data; nothing was published.
@@ -129,6 +137,10 @@ class Commit:
         self._check_counts(parts)
         self._check(previous)
         manifest = self._manifest(previous)
+        if records is not None and records.changes is not None:
+            report.lastmod = records.summary()
+            report.warnings += records.warnings()
+            manifest = manifest._replace(lastmod=records.record())
         changed = dict.fromkeys(shard.path for shard in report.shards if shard.changed)
         manifest, indexes = self._stage_indexes(manifest)
         report.warnings += engine_warnings(self._options, report)
@@ -145,6 +157,8 @@ class Commit:
             target = target_of(self._options.changes)
             feeds = stage_feed(publication, previous, manifest, changed, target)
         started = time.monotonic()
+        if records is not None:
+            records.stage()
         try:
             publication.publish([*changed, *indexes], manifest, feeds)
         finally:
@@ -236,6 +250,8 @@ class Commit:
             shards=tuple(records.values()),
             indexes=(),
             retired=_retired(plan, previous, set(records)),
+            # a build without the option keeps the records for the next one with it
+            lastmod=previous.lastmod if previous is not None else None,
         )
 
     def _record(self, shard: Shard, before: ShardRecord | None, now: str) -> ShardRecord:

@@ -29,6 +29,8 @@ from .source import must_not_be_read
 NO_BYTES = frozenset({
     "out", "state", "threads", "rejects", "max_rejects", "max_shrink", "dry_run", "changes",
     "verify_staged", "header", "cache_control", "content_encoding", "conditional",
+    # the content of a shard decides whether it is written again
+    "lastmod_from", "lastmod_ignore", "lastmod_restart", "forget", "now",
 })  # fmt: skip
 #: options that name a file that a build writes besides the set
 TARGETS = ("changes", "rejects")
@@ -162,6 +164,12 @@ def make_plan(
         sets = tuple(make_sets(options, tables, where=where))
         for table in sets:
             table.options.checked()
+            if table.options.lastmod_from:
+                raise ConfigError(
+                    "lastmod_from: not with [[set]] tables; build each set by itself, with its own"
+                    " --name",
+                    code="config.lastmod_from",
+                )
     else:
         sets = (SetTable(tuple(sources) or inputs, options),)
     destination = open_destination(options.out, options.state, options)

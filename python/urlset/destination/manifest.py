@@ -37,6 +37,8 @@ DIGEST = r"[0-9a-f]{32}"
 TIME = r"(?a)\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"
 #: the name of a change feed that waits for its delivery
 PENDING = r"changes-pending-[0-9]{1,9}\.(csv|jsonl|parquet)"
+#: the name of the records of ``lastmod_from``
+LASTMOD = r"lastmod-[0-9a-f]{32}"
 #: the staging folder of a build in one process
 STAGING = "staging"
 #: the staging folder of a job with several parts, named after the id of the job
@@ -97,6 +99,20 @@ class IndexRecord(NamedTuple):
         return _without_none(self._asdict(), "digest")
 
 
+class LastmodRecord(NamedTuple):
+    """The file with the records of ``lastmod_from``, in the state folder.
+
+    Attributes:
+        file: its name, which no other file ever has.
+        bytes: its size.
+        digest: 128 bits of BLAKE3 of its bytes, hexadecimal.
+    """
+
+    file: str
+    bytes: int
+    digest: str
+
+
 class Feed(NamedTuple):
     """A change feed: its name in the state folder, and the path where it is delivered."""
 
@@ -143,6 +159,7 @@ class Manifest(NamedTuple):
         shards, indexes: the files of the set.
         retired: shards of the previous generation that are kept for one more build.
         store: what an object store needs besides; None for a folder.
+        lastmod: the records of ``lastmod_from``.
     """
 
     urlset: str
@@ -161,6 +178,7 @@ class Manifest(NamedTuple):
     indexes: tuple[IndexRecord, ...]
     retired: tuple[str, ...]
     store: StoreRecord | None = None
+    lastmod: LastmodRecord | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """The manifest as JSON."""
@@ -182,6 +200,7 @@ class Manifest(NamedTuple):
             "indexes": [index.to_dict() for index in self.indexes],
             "retired": list(self.retired),
             **({"store": self.store.to_dict()} if self.store is not None else {}),
+            **({"lastmod": self.lastmod._asdict()} if self.lastmod is not None else {}),
         }
 
     def files(self) -> Iterator[str]:
@@ -355,6 +374,7 @@ def _manifest(content: dict[str, Any]) -> Manifest:
         indexes=tuple(map(_index, _list(content, "indexes"))),
         retired=tuple(map(_path, _list(content, "retired"))),
         store=_store(content["store"]) if "store" in content else None,
+        lastmod=_lastmod(content["lastmod"]) if "lastmod" in content else None,
     )
 
 
@@ -413,6 +433,13 @@ def _store(entry: dict[str, Any]) -> StoreRecord:
         journal=entry["journal"],
         feeds=tuple(map(_feed, _list(entry, "feeds"))),
     )
+
+
+def _lastmod(entry: dict[str, Any]) -> LastmodRecord:
+    file, digest = _text(entry, "file"), _text(entry, "digest")
+    if not re.fullmatch(LASTMOD, file) or not re.fullmatch(DIGEST, digest):
+        raise ValueError("lastmod")
+    return LastmodRecord(file, _count(entry, "bytes"), digest)
 
 
 def _feed(entry: Any) -> Feed:

@@ -5,6 +5,7 @@ use std::mem::take;
 use std::sync::atomic::Ordering;
 
 use crate::build::duplicates::seen::{Seen, SeenUrls};
+use crate::build::history::log::Log;
 use crate::build::pipeline::message::Input;
 use crate::build::pipeline::progress::Progress;
 use crate::build::pipeline::warnings::Warnings;
@@ -23,6 +24,8 @@ pub(crate) struct Accounting<'r> {
     seen: Option<SeenUrls>,
     rejects: RejectFile,
     warnings: Warnings,
+    /// the records of URLs, if content decides lastmod
+    log: Option<Log<'r>>,
     /// the counts so far
     pub outcome: Outcome,
     position: BatchPosition,
@@ -51,10 +54,11 @@ impl<'r> Accounting<'r> {
         progress: &'r Progress,
         seen: Option<SeenUrls>,
         rejects: RejectFile,
+        log: Option<Log<'r>>,
     ) -> Accounting<'r> {
         let (outcome, warnings) = (Outcome::default(), Warnings::default());
         let position = BatchPosition::default();
-        Accounting { config, progress, seen, rejects, warnings, outcome, position }
+        Accounting { config, progress, seen, rejects, warnings, log, outcome, position }
     }
 
     /// The rows that follow belong to another input.
@@ -63,6 +67,9 @@ impl<'r> Accounting<'r> {
             self.outcome.mapping.clone_from(&input.chosen);
         }
         self.position = BatchPosition::default();
+        if let Some(log) = &mut self.log {
+            log.columns(input.plan.content_list);
+        }
     }
 
     /// The rows that follow belong to another batch.
@@ -102,6 +109,9 @@ impl<'r> Accounting<'r> {
         }
         self.remove_duplicates(input, chunk)?;
         self.warnings.add(chunk, rate);
+        if let Some(log) = &mut self.log {
+            log.push(&chunk.stamps)?;
+        }
         let urls = chunk.entries.len() as u64;
         self.outcome.urls += urls;
         self.progress.urls.fetch_add(urls, Ordering::Relaxed);
@@ -142,10 +152,12 @@ impl<'r> Accounting<'r> {
     }
 
     /// All rows have been read: the next run of the build continues with the URLs so far.
-    pub fn end_rows(&mut self, kept: &Seen) {
+    pub fn end_rows(&mut self, kept: &Seen) -> Result<()> {
         if let Some(seen) = self.seen.take() {
             kept.give(seen);
         }
+        self.outcome.lastmod = self.log.take().map(Log::finish).transpose()?;
+        Ok(())
     }
 
     /// Checks that the accounts agree with the shards, and returns the outcome.

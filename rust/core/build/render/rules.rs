@@ -1,5 +1,7 @@
 //! The rules of a run for its rows: what all renderers share.
 
+use std::sync::Arc;
+
 use jiff::tz::TimeZone;
 
 use crate::build::render::loc::{Folder, Hosts, LocRules, Site};
@@ -8,6 +10,7 @@ use crate::config::{Config, Epoch, Layout, OldPolicy, OnBadField, Output};
 use crate::error::{ErrorCode, Result};
 use crate::flow::cell::Cell;
 use crate::flow::hash::HashKey;
+use crate::flow::history::History;
 use crate::flow::sample::Rate;
 use crate::sitemap::changefreq;
 use crate::sitemap::characters::trim;
@@ -47,6 +50,8 @@ pub struct Rules {
     pub(crate) rate: Rate,
     /// locs are hashed for the stable layout
     pub(crate) boundaries: bool,
+    /// what the last build recorded, if content decides lastmod
+    pub(crate) history: Option<Arc<History>>,
 }
 
 impl Rules {
@@ -86,7 +91,13 @@ impl Rules {
             rate: Rate::default(),
             key,
             boundaries: config.layout == Layout::Stable,
+            history: None,
         })
+    }
+
+    /// The same rules for a build in which content decides lastmod.
+    pub fn with_history(self, history: Option<Arc<History>>) -> Rules {
+        Rules { history, ..self }
     }
 
     #[inline]
