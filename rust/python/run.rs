@@ -208,11 +208,11 @@ fn interruptible<T: Send + 'static>(
     }
 }
 
+/// The records of the last build: descriptor, name and digest of their file.
+type OldRecords = (i32, String, String);
+
 /// The records of the last build, by the descriptor of their file, and the path for new ones.
-fn history_files(
-    old: Option<(i32, String, String)>,
-    new: std::path::PathBuf,
-) -> PyResult<HistoryFiles> {
+fn history_files(old: Option<OldRecords>, new: std::path::PathBuf) -> PyResult<HistoryFiles> {
     let old = old.map(|(descriptor, name, digest)| {
         // SAFETY: as in `open_file`.
         let file = unsafe { BorrowedFd::borrow_raw(descriptor) }.try_clone_to_owned()?;
@@ -252,7 +252,7 @@ pub fn build(
     encoder: Option<Bound<'_, PyAny>>,
     live: &str,
     tick: Option<Bound<'_, PyAny>>,
-    lastmod: Option<(Option<(i32, String, String)>, std::path::PathBuf)>,
+    lastmod: Option<(Option<OldRecords>, std::path::PathBuf)>,
 ) -> PyResult<String> {
     let config = config(py, config_json)?;
     let history = lastmod.map(|(old, new)| history_files(old, new)).transpose()?;

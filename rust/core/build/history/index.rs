@@ -18,7 +18,7 @@ use crate::thread::{FirstError, start_scoped};
 /// Bytes that are read at once: a multiple of the size of each kind of record.
 const BLOCK: usize = RECORD * GONE_RECORD * 512;
 /// Records that a pass sorts, at least: 8 MiB in each thread.
-const PASS: usize = 1 << 20;
+const PASS: usize = if cfg!(test) { 1 << 6 } else { 1 << 20 };
 /// Passes at a time.
 const THREADS: usize = 4;
 /// Bits of the number of a bucket: with fewer, the rest of a key would not fit into 32 bits.
@@ -191,4 +191,135 @@ fn hash_rest(table: &Table, hasher: &mut blake3::Hasher, from: u64, to: u64) -> 
     table.file.read_exact_at(&mut rest, from).map_err(|e| unreadable(&table.name, &e))?;
     hasher.update(&rest);
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+
+    use crate::build::history::log::Log;
+    use crate::build::history::open::{Clock, OldFile, open};
+    use crate::flow::entry::NO_LASTMOD;
+    use crate::flow::hash::HashKey;
+    use crate::flow::history::{Change, Cursor, Found, History, NO_RECORD, Record, Stamp};
+
+    const CLOCK: Clock = Clock { now: 1_000_000, forget: 100 };
+
+    /// Pseudo-random numbers.
+    struct Random(u64);
+
+    impl Random {
+        fn below(&mut self, limit: u64) -> u64 {
+            self.0 = self.0.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
+            (self.0 >> 33) % limit
+        }
+    }
+
+    fn stamp(record: Record, old: u32) -> Stamp {
+        Stamp { record: record.to_bytes(), change: Change::Added, old }
+    }
+
+    /// Records, some of which share a key or are equal.
+    fn records(count: u64) -> Vec<Record> {
+        let mut random = Random(count);
+        let key = HashKey::fixed(1, 2);
+        let record = |_| Record {
+            key: key.hash64(&random.below(count * 3).to_le_bytes()) >> 16,
+            content: 1 + random.below(3),
+            lastmod: [NO_LASTMOD, 2_026_112_203_000_0 * 20 + 1][random.below(2) as usize],
+        };
+        (0..count).map(record).collect()
+    }
+
+    /// What a lookup must return: the last of the records in question decides.
+    fn expected(records: &[Record], key: u64, content: u64) -> (Change, i64) {
+        let of_key = || records.iter().filter(|record| record.key == key);
+        let newest = |same: &dyn Fn(&Record) -> bool| {
+            of_key().filter(|record| same(record)).map(|record| record.lastmod).max()
+        };
+        match (newest(&|record| record.content == content), newest(&|_| true)) {
+            (Some(lastmod), _) => (Change::Kept, lastmod),
+            (None, Some(lastmod)) => (Change::Changed, lastmod),
+            (None, None) => (Change::Added, NO_LASTMOD),
+        }
+    }
+
+    #[test]
+    fn lookups_agree_with_a_plain_search() {
+        let folder = std::env::temp_dir().join(format!("urlset-history-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        for count in [1, 2, 7, 65, 700, 3_000] {
+            let records = records(count);
+            let path = folder.join("records");
+            let history = open(None, CLOCK, &folder, 2).unwrap();
+            let mut log = Log::new(&history, &path).unwrap();
+            for part in records.chunks(13) {
+                let stamps: Vec<_> = part.iter().map(|record| stamp(*record, NO_RECORD)).collect();
+                log.push(&stamps).unwrap();
+            }
+            let digest = log.finish().unwrap().digest;
+            let reopened = |digest: &str| {
+                let file = File::open(&path).unwrap();
+                let old = OldFile { file, name: "records".into(), digest: digest.into() };
+                open(Some(old), CLOCK, &folder, 3)
+            };
+            let history = reopened(&digest).unwrap();
+            assert!(reopened("0").is_err());
+            look_up(&history, &records);
+            gone(&history, &records, &folder);
+            std::fs::remove_file(&path).unwrap();
+        }
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+
+    fn look_up(history: &History, records: &[Record]) {
+        let mut random = Random(7);
+        let mut cursor = Cursor::new(history);
+        // in their order with gaps, then in any order, on the disk and in memory
+        let in_order = (0..records.len()).filter(|at| at % 5 != 0 && at % 40 < 25);
+        let in_order: Vec<_> = in_order.collect();
+        let any = (0..10_000).map(|_| random.below(records.len() as u64) as usize);
+        for at in in_order.into_iter().chain(any) {
+            for (key, content) in [
+                (records[at].key, records[at].content),
+                (records[at].key, 9),
+                (records[at].key ^ 1 << 40, 1),
+            ] {
+                let Found { change, lastmod, old } = cursor.find(key, content);
+                assert_eq!((change, lastmod), expected(records, key, content));
+                if change != Change::Added {
+                    assert_eq!(records[old as usize].key, key);
+                }
+            }
+        }
+        let table = history.table.as_ref().unwrap();
+        table.check().unwrap();
+        assert_eq!(table.memory.get().is_some(), true);
+    }
+
+    /// Writes some URLs again: the others are gone.
+    fn gone(history: &History, records: &[Record], folder: &std::path::Path) {
+        let path = folder.join("next");
+        let mut log = Log::new(history, &path).unwrap();
+        let written: Vec<_> = (0..records.len()).filter(|at| at % 3 == 0).collect();
+        for &at in &written {
+            log.push(&[stamp(records[at], at as u32)]).unwrap();
+        }
+        let changes = log.finish().unwrap();
+        let is_written = |record: &Record| written.iter().any(|&at| records[at].key == record.key);
+        let gone: Vec<_> = records.iter().filter(|record| !is_written(record)).collect();
+        assert_eq!(changes.gone, gone.len() as u64);
+        for (later, known) in [(99, true), (100, false)] {
+            let file = File::open(&path).unwrap();
+            let old = OldFile { file, name: "next".into(), digest: changes.digest.clone() };
+            let clock = Clock { now: CLOCK.now + later, ..CLOCK };
+            let history = open(Some(old), clock, folder, 1).unwrap();
+            let mut cursor = Cursor::new(&history);
+            for record in &gone {
+                let found = cursor.find(record.key, record.content);
+                assert_eq!(found.change == Change::Kept, known);
+            }
+        }
+        std::fs::remove_file(&path).unwrap();
+    }
 }
