@@ -47,7 +47,7 @@ const WINDOW: (u32, u32) = (64, 4_096);
 const BUCKET: usize = 64;
 /// Lookups in the index on disk, besides one of 16 records, after which all records are read into
 /// memory: the order is another one.
-const PATIENCE: u64 = 4_096;
+const PATIENCE: u64 = if cfg!(test) { 64 } else { 4_096 };
 /// The content of a record that cannot be compared.
 pub const UNKNOWN: u64 = 0;
 /// No record, in [`Stamp::old`].

@@ -226,7 +226,7 @@ mod tests {
         let record = |_| Record {
             key: key.hash64(&random.below(count * 3).to_le_bytes()) >> 16,
             content: 1 + random.below(3),
-            lastmod: [NO_LASTMOD, 2_026_112_203_000_0 * 20 + 1][random.below(2) as usize],
+            lastmod: [NO_LASTMOD, 20_261_122_030_000 * 2 + 1][random.below(2) as usize],
         };
         (0..count).map(record).collect()
     }
@@ -278,7 +278,7 @@ mod tests {
         // in their order with gaps, then in any order, on the disk and in memory
         let in_order = (0..records.len()).filter(|at| at % 5 != 0 && at % 40 < 25);
         let in_order: Vec<_> = in_order.collect();
-        let any = (0..10_000).map(|_| random.below(records.len() as u64) as usize);
+        let any = (0..400).map(|_| random.below(records.len() as u64) as usize);
         for at in in_order.into_iter().chain(any) {
             for (key, content) in [
                 (records[at].key, records[at].content),
@@ -294,7 +294,7 @@ mod tests {
         }
         let table = history.table.as_ref().unwrap();
         table.check().unwrap();
-        assert_eq!(table.memory.get().is_some(), true);
+        assert!(table.memory.get().is_some());
     }
 
     /// Writes some URLs again: the others are gone.
