@@ -49,15 +49,15 @@ class Records:
         old = None
         if record is not None and not self._options.lastmod_restart:
             place = publication.feed_place(record.file)
-            self._open = publication.open_lastmod(record.file)
-            if self._open is None or os.fstat(self._open.fileno()).st_size != record.bytes:
-                self.__exit__()
-                what = "is missing" if self._open is None else "has another size than it had"
-                raise PublishError(
-                    f"{place}: {what}: it contains the time of the last change of each URL; restore"
-                    " it from a copy, or begin again without these times (--lastmod-restart)",
-                    code="lastmod.damaged",
-                )
+            try:
+                self._open = publication.open_lastmod(record.file)
+            except OSError as error:
+                raise _damaged(place, error.strerror or str(error)) from None
+            if self._open is None:
+                raise _damaged(place, "is missing")
+            if os.fstat(self._open.fileno()).st_size != record.bytes:
+                self._open.close()
+                raise _damaged(place, "has another size than it had")
             old = (self._open.fileno(), place, record.digest)
             self._old = record
         self.files = (old, os.fspath(publication.temporary / NEW))
@@ -90,3 +90,11 @@ class Records:
         """The warnings of the report."""
         changes = self.changes or {}
         return warnings_of({code: changes[key] for key, code in WARNINGS.items() if changes[key]})
+
+
+def _damaged(place: str, why: str) -> PublishError:
+    return PublishError(
+        f"{place}: {why}: it contains the time of the last change of each URL; restore it from a"
+        " copy, or begin again without these times (--lastmod-restart)",
+        code="lastmod.damaged",
+    )

@@ -345,7 +345,7 @@ class FolderPublication:
             self._steps.complete(journal, manifest, self._files)
             former = previous.lastmod if previous is not None else None
             if former is not None and former != manifest.lastmod:
-                self._files.delete(former.file)
+                self._files.clear(former.file)
             self._manifest = manifest
             self.keep_feeds(feeds)
         self._done = True
