@@ -146,6 +146,8 @@ pub struct Table {
     pub file: File,
     /// Its name in messages.
     pub name: String,
+    /// The digest of its bytes.
+    pub digest: String,
     /// Records of URLs that were written; their positions are the first ones.
     pub live: u32,
     /// Records of URLs that were gone.

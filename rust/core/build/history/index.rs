@@ -30,7 +30,7 @@ const BUCKET: u32 = 8;
 ///
 /// # Errors
 /// `lastmod.damaged`, `output.spill`.
-pub(crate) fn build(table: &mut Table, digest: &str, folder: &Path, threads: usize) -> Result<()> {
+pub(crate) fn build(table: &mut Table, folder: &Path, threads: usize) -> Result<()> {
     let records = table.records();
     let bits = (records / BUCKET).next_power_of_two().ilog2().max(MIN_BITS);
     let shift = HASH_BITS - bits;
@@ -39,7 +39,7 @@ pub(crate) fn build(table: &mut Table, digest: &str, folder: &Path, threads: usi
     let end = table.file.metadata().map_err(|e| unreadable(&table.name, &e))?.len();
     let rest = scan(table, Some(&mut hasher), |_, key| starts[(key >> shift) as usize + 1] += 1)?;
     hash_rest(table, &mut hasher, rest, end)?;
-    if hasher.finalize().to_hex()[..32] != *digest {
+    if hasher.finalize().to_hex()[..32] != table.digest {
         return Err(damaged(&table.name, "has another content than the last build wrote"));
     }
     let mut sum = 0;

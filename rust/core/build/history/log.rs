@@ -124,9 +124,13 @@ impl<'h> Log<'h> {
         trailer.extend_from_slice(&high.to_le_bytes());
         self.block.append(&mut trailer);
         self.write()?;
-        self.file.sync_data().map_err(|e| Error::unwritable(&self.path, e))?;
         self.changes.bytes = self.bytes;
         self.changes.digest = self.hasher.finalize().to_hex()[..32].to_owned();
+        let old = self.history.table.as_ref();
+        // the same records again are not kept
+        if old.is_none_or(|table| table.digest != self.changes.digest) {
+            self.file.sync_data().map_err(|e| Error::unwritable(&self.path, e))?;
+        }
         Ok(self.changes)
     }
 

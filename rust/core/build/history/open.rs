@@ -47,16 +47,15 @@ pub fn open(old: Option<OldFile>, clock: Clock, folder: &Path, threads: usize) -
     let (key, table) = match old {
         None => (HashKey::random(), None),
         Some(old) => {
-            let digest = old.digest.clone();
             let (key, mut table) = read_trailer(old)?;
-            index::build(&mut table, &digest, folder, threads)?;
+            index::build(&mut table, folder, threads)?;
             (key, Some(table))
         }
     };
     Ok(History { key, now, seconds: clock.now, forget: clock.forget, table })
 }
 
-fn read_trailer(OldFile { file, name, .. }: OldFile) -> Result<(HashKey, Table)> {
+fn read_trailer(OldFile { file, name, digest }: OldFile) -> Result<(HashKey, Table)> {
     let unreadable = |error| unreadable(&name, &error);
     let wrong = |why| Err(damaged(&name, why));
     let length = file.metadata().map_err(unreadable)?.len();
@@ -84,6 +83,7 @@ fn read_trailer(OldFile { file, name, .. }: OldFile) -> Result<(HashKey, Table)>
     let table = Table {
         file,
         name,
+        digest,
         live,
         gone,
         columns,
