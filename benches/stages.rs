@@ -163,7 +163,9 @@ fn stages(c: &mut Criterion) {
                 Destination { sink: &sink, encoder: None, live: LiveShards::default() };
             let (progress, seen) = (Arc::new(Progress::default()), &Seen::default());
             let sources: Vec<Box<dyn AnySource>> = vec![Box::new(source)];
-            run(&config, Run { sources, destination, rejects, progress, seen }).unwrap().urls
+            run(&config, Run { sources, destination, rejects, progress, seen, history: None })
+                .unwrap()
+                .urls
         });
     });
     group.finish();

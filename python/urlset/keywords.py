@@ -39,6 +39,20 @@ class BuildKeywords(TypedDict, total=False):
     """Column of the last change [lastmod, last_modified, updated_at, modified_at]."""
     lastmod_epoch: str | None
     """lastmod contains integers: seconds or milliseconds since 1970."""
+    lastmod_from: Sequence[str]
+    """Columns whose content decides lastmod, such as title,price: lastmod is the time of the
+    build that first saw this content; '*' for all columns (docs/lastmod.md).
+    """
+    lastmod_ignore: Sequence[str]
+    """Columns that '*' does not include, such as stock,updated_at."""
+    forget: str
+    """For how many days --lastmod-from remembers a URL that is gone."""
+    now: str | None
+    """The time that counts as now for --lastmod-from and for the age of articles, such as
+    2026-11-22T03:00:00Z [the start of the build].
+    """
+    lastmod_restart: bool
+    """Begin --lastmod-from again as in a first build, without the times of earlier builds."""
     changefreq: str | None
     """Column, or a constant: =daily."""
     priority: str | None

@@ -90,6 +90,12 @@ pub struct Config {
     pub lastmod_epoch: Option<Epoch>,
     /// Count the ages of lastmods against `now`.
     pub ages: bool,
+    /// The columns whose content decides lastmod; `*` for all columns.
+    pub lastmod_from: Vec<String>,
+    /// Columns that `*` does not include.
+    pub lastmod_ignore: Vec<String>,
+    /// Seconds for which the lastmod of a URL that is gone is remembered.
+    pub forget: i64,
     /// Rows to keep.
     #[serde(rename = "where")]
     pub filters: Vec<Filter>,
@@ -137,6 +143,9 @@ impl Default for Config {
             timezone: None,
             lastmod_epoch: None,
             ages: false,
+            lastmod_from: Vec::new(),
+            lastmod_ignore: Vec::new(),
+            forget: 90 * 86_400,
             filters: Vec::new(),
             exclude: String::new(),
             delimiter: None,
@@ -184,7 +193,7 @@ pub struct Mapping {
     /// `flatten`.
     #[serde(flatten)]
     pub extensions: BTreeMap<String, ExtensionOption>,
-    /// Seconds since 1970 that count as now for the age of blocks.
+    /// Seconds since 1970 that count as now: for the age of blocks, and as the lastmod of what changes.
     pub now: i64,
 }
 

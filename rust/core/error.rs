@@ -100,6 +100,7 @@ error_codes! {
     InternalPanic Output "internal.panic"
     InternalRejects Output "internal.rejects"
     InternalThread Output "internal.thread"
+    LastmodDamaged Output "lastmod.damaged"
     LinesTooLong Input "lines.too_long"
     OutputDamaged Output "output.damaged"
     OutputDiskFull Output "output.disk_full"

@@ -1,9 +1,9 @@
 //! The functions behind `urlset build` and `urlset init`.
 
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-
 use std::time::Duration;
 
 use crossbeam_channel::{RecvTimeoutError, bounded};
@@ -12,8 +12,9 @@ use pyo3::prelude::*;
 use pyo3::pybacked::{PyBackedBytes, PyBackedStr};
 use pyo3::types::{PyBytes, PyCapsule, PyTuple};
 use urlset_core::Error;
+use urlset_core::build::history::open::OldFile;
 use urlset_core::build::pipeline;
-use urlset_core::build::pipeline::{AnySource, Run};
+use urlset_core::build::pipeline::{AnySource, HistoryFiles, Run};
 use urlset_core::build::read::csv::{Csv, CsvOptions};
 use urlset_core::build::read::decode::OpenFile;
 use urlset_core::build::read::detect::{self, FileFormat, detect};
@@ -119,19 +120,22 @@ fn stream(object: &Bound<'_, PyAny>, name: &str, rows: usize) -> PyResult<ArrowS
     ArrowStream::new(name, stream, rows).map_err(|e| exception(object.py(), &e))
 }
 
-/// A file that Python has opened, by its descriptor (on Windows its handle), and the bytes that Python
-/// has read.
-fn open_file(object: &Bound<'_, PyAny>) -> PyResult<OpenFile> {
+/// A file that Python has opened, by its descriptor (on Windows its handle).
+fn duplicate(descriptor: isize) -> std::io::Result<File> {
     #[cfg(unix)]
     use std::os::fd::{BorrowedFd as Borrowed, RawFd as Raw};
     #[cfg(windows)]
     use std::os::windows::io::{BorrowedHandle as Borrowed, RawHandle as Raw};
 
-    let (descriptor, head): (isize, Vec<u8>) = object.extract()?;
     // SAFETY: the caller keeps the descriptor open during the call. It is duplicated at once, and
     // only this function owns the duplicate.
-    let file = unsafe { Borrowed::borrow_raw(descriptor as Raw) }.try_clone_to_owned()?;
-    Ok(OpenFile { file: file.into(), head })
+    Ok(unsafe { Borrowed::borrow_raw(descriptor as Raw) }.try_clone_to_owned()?.into())
+}
+
+/// A file that Python has opened, and the bytes that Python has read.
+fn open_file(object: &Bound<'_, PyAny>) -> PyResult<OpenFile> {
+    let (descriptor, head) = object.extract()?;
+    Ok(OpenFile { file: duplicate(descriptor)?, head })
 }
 
 /// An input: a tuple in Python.
@@ -213,6 +217,17 @@ fn interruptible<T: Send + 'static>(
     }
 }
 
+/// The records of the last build: descriptor (on Windows the handle), name and digest of their file.
+type OldRecords = (isize, String, String);
+
+/// The records of the last build, by the descriptor of their file, and the path for new ones.
+fn history_files(old: Option<OldRecords>, new: std::path::PathBuf) -> PyResult<HistoryFiles> {
+    let old = old.map(|(descriptor, name, digest)| {
+        Ok::<_, PyErr>(OldFile { file: duplicate(descriptor)?, name, digest })
+    });
+    Ok(HistoryFiles { old: old.transpose()?, new })
+}
+
 /// Runs the pipeline over the sources and writes the shards to `sink`: the path of a folder, or an
 /// object with `put(name, data, digest)` and `finish()`, whose first exception ends the run.
 ///
@@ -226,10 +241,12 @@ fn interruptible<T: Send + 'static>(
 /// - `seen`: passed from set to set of a build.
 /// - `live`: the live shards, as [`pack_live`] returns them.
 /// - `tick`: called about ten times a second.
+/// - `lastmod`: with `lastmod_from`, the records of the last build, `(descriptor, name, digest)` or
+///   None, and the path for those of this one.
 ///
 /// Returns the outcome as JSON.
 #[pyfunction]
-#[pyo3(signature = (config_json, sources, sink, rejects, progress, seen, *, encoder=None, live=None, tick=None))]
+#[pyo3(signature = (config_json, sources, sink, rejects, progress, seen, *, encoder=None, live=None, tick=None, lastmod=None))]
 #[allow(clippy::too_many_arguments)] // named in Python
 pub fn build(
     py: Python<'_>,
@@ -242,8 +259,10 @@ pub fn build(
     encoder: Option<Bound<'_, PyAny>>,
     live: Option<Vec<u8>>,
     tick: Option<Bound<'_, PyAny>>,
+    lastmod: Option<(Option<OldRecords>, std::path::PathBuf)>,
 ) -> PyResult<String> {
     let config = config(py, config_json)?;
+    let history = lastmod.map(|(old, new)| history_files(old, new)).transpose()?;
     let sources = sources
         .into_iter()
         .map(|input| source(&config, input, batch_rows(&config)))
@@ -271,7 +290,10 @@ pub fn build(
     let work = move || {
         let run = |sink: &dyn Sink| {
             let destination = Destination { sink, encoder: encoder.as_deref(), live };
-            pipeline::run(&config, Run { sources, destination, rejects, progress, seen: &seen })
+            pipeline::run(
+                &config,
+                Run { sources, destination, rejects, progress, seen: &seen, history },
+            )
         };
         let done = match target {
             Target::Folder(folder) => (run(&FolderSink::new(folder)), None),

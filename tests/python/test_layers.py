@@ -49,6 +49,9 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "build.rejects": ("destination.interface", *BASE),
     "build.check": ("destination.manifest", *BASE),
     "build.changes": ("build.differences", "destination.interface", "destination.manifest", *BASE),
+    "build.records": (
+        "destination.interface", "destination.manifest", "report", "option*", *BASE,
+    ),
     "toml": ("build.names", "option*", *BASE),
     "build.details": ("build.rejects", "destination.manifest", "report", *BASE),
     # pages about results

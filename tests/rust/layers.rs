@@ -22,12 +22,14 @@ const ALLOWED: [(&str, &[&str]); 16] = [
     ("build::read", STAGE),
     ("build::render", STAGE),
     ("build::duplicates", STAGE),
+    ("build::history", STAGE),
     ("build::shard", STAGE),
     ("build::write", STAGE),
     (
         "build::pipeline",
         &[
             "build::duplicates",
+            "build::history",
             "build::read",
             "build::render",
             "build::shard",

@@ -30,6 +30,7 @@ from ..transport.target import Target
 from .commit import Commit
 from .part import Part
 from .plan import Plan, make_plan, make_plan_of_parts
+from .records import Records
 from .source import Input, Source, open_inputs
 from .source.objects import refuse_pages
 from .write import OnProgress, Writer, close_all
@@ -165,23 +166,27 @@ class Build:
         plan = plan.with_live(publication)
         report.warnings += warnings_of(dict(plan.notes))
         started = time.monotonic()
-        writer = Writer(plan, publication)
         commit = self._commit = Commit(plan, publication, report)
+        with Records(plan.options, publication) as records:
+            part = self._write(Writer(plan, publication, records), commit, on_progress)
         try:
-            part = writer.write(self._inputs, on_progress)
+            commit.run([part], skipped, started, records)
+        except KeyboardInterrupt:
+            if publication.is_pending():
+                self._stopped("stopped while publishing: the next build completes it")
+            raise
+
+    def _write(self, writer: Writer, commit: Commit, on_progress: OnProgress | None) -> Part:
+        try:
+            return writer.write(self._inputs, on_progress)
         except BaseException as error:
+            report = self.report
             commit.add(writer.outcomes, failed=True)
             commit.keep_rejects([path.name for path in writer.rejects], complete=False)
             if isinstance(error, RejectLimitError) and report.rejects["path"] is not None:
                 # the core does not know where the file goes
                 message = f"{error}; the reject file is {report.rejects['path']}"
                 raise RejectLimitError(message, code=error.code) from None
-            raise
-        try:
-            commit.run([part], skipped, started)
-        except KeyboardInterrupt:
-            if publication.is_pending():
-                self._stopped("stopped while publishing: the next build completes it")
             raise
 
 

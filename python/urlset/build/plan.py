@@ -30,6 +30,8 @@ NO_BYTES = frozenset({
     "out", "state", "threads", "rejects", "max_rejects", "max_shrink", "dry_run", "changes",
     "report", "verify_staged", "exclude", "header", "cache_control", "content_encoding",
     "conditional",
+    # the content of a shard decides whether it is written again
+    "lastmod_from", "lastmod_ignore", "lastmod_restart", "forget", "now",
 })  # fmt: skip
 #: options that name a file that a build writes besides the set
 TARGETS = ("changes", "rejects", "report")
@@ -43,9 +45,12 @@ ONE_PART_ONLY = {
     " urlset.ray.prepare, or sort in the engine",
     "alternate_group": "the rows of a group may be in different parts: join them in the engine and"
     " use alternate",
+    "lastmod_from": "a task cannot see the records of the last build: use urlset.build, or map a"
+    " column with lastmod",
 }
 #: the same if the rows are ordered
 ORDERED_ONLY = {
+    "lastmod_from": ONE_PART_ONLY["lastmod_from"],
     "alternate_group": ONE_PART_ONLY["alternate_group"],
     "alternate_rows": "the URLs of a row would be in the ranges of different parts: write a row for"
     " each URL in the engine",
@@ -178,6 +183,12 @@ def make_plan(
         sets = tuple(make_sets(options, tables, where=where))
         for table in sets:
             table.options.checked()
+            if table.options.lastmod_from:
+                raise ConfigError(
+                    "lastmod_from: not with [[set]] tables; build each set by itself, with its own"
+                    " --name",
+                    code="config.lastmod_from",
+                )
     else:
         sets = (SetTable(tuple(sources) or inputs, options),)
     destination = open_destination(options.out, options.state, options)

@@ -41,6 +41,8 @@ DIGEST = r"[0-9a-f]{32}"
 TIME = r"(?a)\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"
 #: the name of a change feed that waits for its delivery
 PENDING = r"changes-pending-[0-9]{1,9}\.(csv|jsonl|parquet)"
+#: the name of the records of ``lastmod_from``
+LASTMOD = r"lastmod-[0-9a-f]{32}"
 #: the staging folder of a build in one process
 STAGING = "staging"
 #: the staging folder of a job with several parts, named after the id of the job
@@ -104,6 +106,20 @@ class IndexRecord(NamedTuple):
     def to_dict(self) -> dict[str, Any]:
         """The record as JSON; ``digest`` only where it is known."""
         return _without_none(self._asdict(), "digest")
+
+
+class LastmodRecord(NamedTuple):
+    """The file with the records of ``lastmod_from``, in the state folder.
+
+    Attributes:
+        file: its name, which no other file ever has.
+        bytes: its size.
+        digest: 128 bits of BLAKE3 of its bytes, hexadecimal.
+    """
+
+    file: str
+    bytes: int
+    digest: str
 
 
 class Feed(NamedTuple):
@@ -176,6 +192,7 @@ class Manifest(NamedTuple):
         retired: shards of the previous generation that are kept for one more build.
         store: what an object store needs besides; None for a folder.
         history: the last builds that changed the set, the newest last.
+        lastmod: the records of ``lastmod_from``.
     """
 
     urlset: str
@@ -203,6 +220,8 @@ class Manifest(NamedTuple):
             store = store._replace(build="", journal=False, feeds=())
         return self._replace(store=store, history=())
 
+    lastmod: LastmodRecord | None = None
+
     def to_dict(self) -> dict[str, Any]:
         """The manifest as JSON."""
         return {
@@ -224,6 +243,7 @@ class Manifest(NamedTuple):
             "retired": list(self.retired),
             **({"store": self.store.to_dict()} if self.store is not None else {}),
             **({"history": [build._asdict() for build in self.history]} if self.history else {}),
+            **({"lastmod": self.lastmod._asdict()} if self.lastmod is not None else {}),
         }
 
     def files(self) -> Iterator[str]:
@@ -411,6 +431,7 @@ def _manifest(content: dict[str, Any]) -> Manifest:
         history=tuple(map(_build, _list(content, "history")[-MAX_HISTORY:]))
         if "history" in content
         else (),
+        lastmod=_lastmod(content["lastmod"]) if "lastmod" in content else None,
     )
 
 
@@ -487,6 +508,13 @@ def _time(text: str) -> str:
         raise ValueError("time")
     datetime.fromisoformat(text)
     return text
+
+
+def _lastmod(entry: dict[str, Any]) -> LastmodRecord:
+    file, digest = _text(entry, "file"), _text(entry, "digest")
+    if not re.fullmatch(LASTMOD, file) or not re.fullmatch(DIGEST, digest):
+        raise ValueError("lastmod")
+    return LastmodRecord(file, _count(entry, "bytes"), digest)
 
 
 def _feed(entry: Any) -> Feed:

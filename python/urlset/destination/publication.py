@@ -347,6 +347,9 @@ class FolderPublication:
             text = to_json(manifest)
             self._steps.begin(journal, text, self._files)
             self._steps.complete(journal, text, self._files)
+            former = previous.lastmod if previous is not None else None
+            if former is not None and former != manifest.lastmod:
+                self._files.clear(former.file)
             self._manifest = manifest
             self.keep_feeds(feeds)
         self._done = True
@@ -391,6 +394,18 @@ class FolderPublication:
         with self.writing(self.state / REJECTS):
             self._files.clear(REJECTS)
 
+    def put_lastmod(self, name: str, file: Path) -> None:
+        """Moves a file of the staging folder to the state; the journal makes its name durable."""
+        with self.writing(file):
+            self._staged.move(file.relative_to(self.staging).as_posix(), self._files, name)
+
+    def open_lastmod(self, name: str) -> IO[bytes] | None:
+        """The records of the last build; None if they are gone."""
+        try:
+            return os.fdopen(self._files.open_file(name), "rb")
+        except FileNotFoundError:
+            return None
+
     def pending_name(self, suffix: str) -> str:
         """The name that follows those that wait."""
         numbers = [int(feed.pending.split("-")[2].partition(".")[0]) for feed in self.feeds]
@@ -417,5 +432,5 @@ class FolderPublication:
         self._recovery.keep_feeds(feeds)
 
     def feed_place(self, pending: str) -> str:
-        """The path of a feed that waits."""
+        """The path of a file of the state."""
         return os.fspath(self.state / pending)

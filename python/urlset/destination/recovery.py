@@ -12,7 +12,7 @@ from ..errors import PublishError
 from .completion import BEFORE, Completion
 from .directory import Directory
 from .lock import lock_state
-from .manifest import PENDING, STAGING, Feed, Journal, Manifest, to_json
+from .manifest import LASTMOD, PENDING, STAGING, Feed, Journal, Manifest, to_json
 from .state import (
     DEFAULT_NAME,
     JOURNAL,
@@ -73,8 +73,11 @@ class Recovery:
         if index in others:
             raise self.of_another(index, others[index])
         waiting = {feed.pending for feed in self.feeds}
+        manifest = read_manifest(self.state)
+        if manifest is not None and manifest.lastmod is not None:
+            waiting.add(manifest.lastmod.file)
         for name in self.state.list():
-            if name not in waiting and re.fullmatch(LITTER, name):
+            if name not in waiting and re.fullmatch(f"{LITTER}|{LASTMOD}", name):
                 self.state.clear(name)
 
     def others(self) -> dict[str, str]:
@@ -176,7 +179,8 @@ class Recovery:
             self._put_aside(pending, source, target)
         source.delete(JOURNAL)
         source.clear(STAGING)
-        for name in (REJECTS, MANIFEST):
+        records = [name for name in source.list() if re.fullmatch(LASTMOD, name)]
+        for name in (*records, REJECTS, MANIFEST):
             with contextlib.suppress(FileNotFoundError):
                 source.move(name, target, name)
         target.sync()

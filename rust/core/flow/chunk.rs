@@ -7,6 +7,7 @@ use std::ops::Range;
 use std::sync::OnceLock;
 
 use crate::flow::entry::{Entry, NO_LASTMOD, Totals};
+use crate::flow::history::Stamp;
 use crate::flow::member::Member;
 use crate::flow::memory::{Charge, MemoryUse};
 use crate::flow::order::LocRange;
@@ -71,6 +72,8 @@ pub struct Chunk {
     pub boundaries: Vec<u64>,
     /// The range of the locs, if a worker has determined it.
     pub range: Option<LocRange>,
+    /// For each entry its record, with `--lastmod-from`.
+    pub stamps: Vec<Stamp>,
     /// Rows that became no URL.
     pub rejects: Vec<Reject>,
     /// Rows seen.
@@ -96,10 +99,10 @@ pub struct Chunk {
 impl Chunk {
     /// An empty chunk in used buffers, which go back to `pool` when it is dropped.
     pub fn new(pool: &Pool) -> Chunk {
-        let Buffers { bytes, entries, keys, boundaries } = pool.take();
+        let Buffers { bytes, entries, keys, boundaries, stamps } = pool.take();
         let mut chunk = Chunk::default();
         (chunk.bytes, chunk.entries) = (bytes, entries);
-        (chunk.keys, chunk.boundaries) = (keys, boundaries);
+        (chunk.keys, chunk.boundaries, chunk.stamps) = (keys, boundaries, stamps);
         chunk.pool = Some(pool.clone());
         chunk
     }
@@ -111,6 +114,7 @@ impl Chunk {
             + self.entries.capacity() * size_of::<Entry>()
             + self.keys.capacity() * size_of::<u128>()
             + self.boundaries.capacity() * size_of::<u64>()
+            + self.stamps.capacity() * size_of::<Stamp>()
             + self.splits.capacity() * size_of::<SplitSpan>()
             + self.split_text.capacity()
             + self.samples.capacity() * size_of::<Sample>()
@@ -206,6 +210,7 @@ impl Chunk {
         cut(&mut self.entries, indices());
         cut(&mut self.keys, indices());
         cut(&mut self.boundaries, indices());
+        cut(&mut self.stamps, indices());
         cut(&mut self.members, indices());
         cut(&mut self.splits, indices());
     }
@@ -252,6 +257,7 @@ impl Drop for Chunk {
                 entries: take(&mut self.entries),
                 keys: take(&mut self.keys),
                 boundaries: take(&mut self.boundaries),
+                stamps: take(&mut self.stamps),
             });
         }
     }

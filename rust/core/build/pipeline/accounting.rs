@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 
 use crate::build::duplicates::exclusion::Exclusion;
 use crate::build::duplicates::seen::{Seen, SeenUrls};
+use crate::build::history::log::Log;
 use crate::build::pipeline::message::Input;
 use crate::build::pipeline::progress::Progress;
 use crate::build::pipeline::warnings::Warnings;
@@ -28,6 +29,8 @@ pub(crate) struct Accounting<'r> {
     seen: Option<SeenUrls>,
     rejects: RejectFile,
     warnings: Warnings,
+    /// the records of URLs, if content decides lastmod
+    log: Option<Log<'r>>,
     /// the counts so far
     pub outcome: Outcome,
     position: BatchPosition,
@@ -61,6 +64,7 @@ impl<'r> Accounting<'r> {
         progress: &'r Progress,
         seen: Option<SeenUrls>,
         rejects: RejectFile,
+        log: Option<Log<'r>>,
     ) -> Result<Accounting<'r>> {
         let (outcome, warnings) = (Outcome::default(), Warnings::default());
         let position = BatchPosition::default();
@@ -78,6 +82,7 @@ impl<'r> Accounting<'r> {
             outcome,
             position,
             last,
+            log,
         })
     }
 
@@ -87,6 +92,9 @@ impl<'r> Accounting<'r> {
             self.outcome.mapping.clone_from(&input.chosen);
         }
         self.position = BatchPosition::default();
+        if let Some(log) = &mut self.log {
+            log.columns(input.plan.content_list);
+        }
     }
 
     /// The rows that follow belong to another batch.
@@ -135,6 +143,9 @@ impl<'r> Accounting<'r> {
         self.remove_duplicates(input, chunk)?;
         self.count_ages(chunk, rules);
         self.warnings.add(chunk, &rules.rate);
+        if let Some(log) = &mut self.log {
+            log.push(&chunk.stamps)?;
+        }
         let urls = chunk.entries.len() as u64;
         self.outcome.urls += urls;
         self.progress.urls.fetch_add(urls, Ordering::Relaxed);
@@ -202,10 +213,12 @@ impl<'r> Accounting<'r> {
     }
 
     /// All rows have been read: the next run of the build continues with the URLs so far.
-    pub fn end_rows(&mut self, kept: &Seen) {
+    pub fn end_rows(&mut self, kept: &Seen) -> Result<()> {
         if let Some(seen) = self.seen.take() {
             kept.give(seen);
         }
+        self.outcome.lastmod = self.log.take().map(Log::finish).transpose()?;
+        Ok(())
     }
 
     /// Checks that the accounts agree with the shards, and returns the outcome.

@@ -164,7 +164,7 @@ impl Collector<'_> {
     }
 
     fn finish(mut self) -> Result<Outcome, RunError> {
-        self.accounting.end_rows(self.seen);
+        self.accounting.end_rows(self.seen)?;
         inject("collector.finish");
         let notes = &mut self.accounting.outcome.notes;
         let Assembled { shards, sets } = self.assembly.finish(notes)?;

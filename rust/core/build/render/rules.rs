@@ -1,5 +1,7 @@
 //! The rules of a run for its rows: what all renderers share.
 
+use std::sync::Arc;
+
 use jiff::tz::TimeZone;
 
 use crate::build::render::loc::{Folder, Hosts, LocRules, Site};
@@ -9,6 +11,7 @@ use crate::error::{ErrorCode, Result};
 use crate::flow::cell::Cell;
 use crate::flow::chunk::Chunk;
 use crate::flow::hash::HashKey;
+use crate::flow::history::History;
 use crate::flow::order::LocRange;
 use crate::flow::sample::Rate;
 use crate::sitemap::age::AgeBounds;
@@ -54,6 +57,8 @@ pub struct Rules {
     pub(crate) boundaries: bool,
     /// the rows are to ascend by loc
     ordered: bool,
+    /// what the last build recorded, if content decides lastmod
+    pub(crate) history: Option<Arc<History>>,
 }
 
 impl Rules {
@@ -95,6 +100,7 @@ impl Rules {
             key,
             boundaries: config.layout == Layout::Stable,
             ordered: config.ordered,
+            history: None,
         })
     }
 
@@ -104,6 +110,11 @@ impl Rules {
         if self.ordered {
             chunk.range = LocRange::of(chunk, self.text);
         }
+    }
+
+    /// The same rules for a build in which content decides lastmod.
+    pub fn with_history(self, history: Option<Arc<History>>) -> Rules {
+        Rules { history, ..self }
     }
 
     #[inline]
