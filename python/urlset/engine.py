@@ -9,6 +9,7 @@ from typing import Any
 
 from .build.job import Job
 from .build.part import Part
+from .build.ranges import Ranges, live_ranges
 from .errors import ConfigError, Error, PublishError
 from .option_table import options_of
 from .options import Options
@@ -18,17 +19,23 @@ from .report import Report
 OF_FILES = ("format", "delimiter", "encoding", "max_cell")
 
 
-def plan(given: Mapping[str, Any]) -> Job:
+def plan(given: Mapping[str, Any], *, ordered: bool = False) -> Job:
     """The job for the rows of an engine.
 
     Args:
         given: the options of :func:`urlset.build`, and ``config``. ``threads`` is 1 by default: an
             engine runs a task on each core.
+        ordered: the rows are prepared.
 
     Raises:
         ConfigError: wrong options; ``config.unknown``: an unknown one.
         PublishError: the output cannot be written, or another build is publishing there.
     """
+    _check_names(given)
+    return Job(**{"threads": 1, **given}, ordered=ordered)
+
+
+def _check_names(given: Mapping[str, Any]) -> None:
     known = ["config", *(one.key for one in options_of(Options) if one.key not in OF_FILES)]
     for key in given:
         name = key.removesuffix("_")
@@ -40,7 +47,25 @@ def plan(given: Mapping[str, Any]) -> Job:
             close = get_close_matches(name, known, 1)
             hint = f"; did you mean {close[0]}?" if close else ""
             raise ConfigError(f"unknown option {key!r}{hint}", code="config.unknown")
-    return Job(**{"threads": 1, **given})
+
+
+def plan_ranges(given: Mapping[str, Any], partitions: int | None) -> Ranges:
+    """The ranges of locs that the partitions of an engine contain.
+
+    Args:
+        given: as for :func:`plan`.
+        partitions: about their number; None for that of the live set.
+
+    Raises:
+        Error: as :func:`plan`; ``config.partitions``: not a positive number.
+    """
+    _check_names(given)
+    if partitions is not None and partitions < 1:
+        raise ConfigError(
+            f"partitions: {partitions} is not a positive number", code="config.partitions"
+        )
+    given = {"threads": 1, **given}
+    return live_ranges(given, given.pop("config", None), partitions)
 
 
 class Batches:
@@ -90,6 +115,8 @@ def write(job: Job, batches: Iterator[Any], number: int) -> str:
         message = str(error)
         if not message.startswith(partition):
             message = f"{partition}: {message}"
+        if error.code == "rows.order":
+            message += "; make prepare the last step before the write"
         if error.code == "job.closed":
             message += (
                 "; if the job still runs, this machine does not see the destination of the driver:"

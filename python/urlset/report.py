@@ -92,6 +92,8 @@ class Report:
         url: the URL of the first index.
         mapping: the column of each field.
         timings: seconds of ``build`` (read to staged) and ``publish``.
+        lastmod: with ``lastmod_from`` the number of URLs by what happened to their content
+            (docs/lastmod.md); else None.
     """
 
     version: str
@@ -112,10 +114,14 @@ class Report:
     url: str | None = None
     mapping: dict[str, str] = field(default_factory=dict)
     timings: dict[str, float] = field(default_factory=dict)
+    lastmod: dict[str, Any] | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """The report as ``--json`` writes it."""
-        return asdict(self)
+        """The report as ``--json`` writes it; ``lastmod`` only with ``--lastmod-from``."""
+        content = asdict(self)
+        if self.lastmod is None:
+            del content["lastmod"]
+        return content
 
 
 #: the texts of warnings by code, each after a count: what happened and what to do
@@ -133,6 +139,7 @@ NOTES = {
     " (the credentials need the permission to delete)",
     "manifest.config": "set built from scratch: its options differ from those of the live build",
     "manifest.edited": "of the live sitemaps written again: changed or removed by hand",
+    "loc.excluded": "left out: in the file of --exclude",
     "loc.over_1024": "over 1,024 characters, which Yandex refuses; shorten such URLs for Yandex",
     "loc.outside_folder": "outside the folder of the sitemaps: valid only if robots.txt or"
     " Search Console lists the index; otherwise serve the files from a higher folder"
@@ -149,6 +156,10 @@ NOTES = {
     "  (exact up to 10,000 URLs, beyond that counted in a sample); list the canonical one",
     "lastmod.same": "with the same lastmod: search engines distrust one date on all pages; map"
     " the column with the last change of each page, or omit lastmod",
+    "lastmod.clock": "with a lastmod later than the time of this build, which stayed though the"
+    " content changed: lastmod never decreases; check the clock of this machine, or --now",
+    "lastmod.columns": "not compared with the last build, since the columns of --lastmod-from are"
+    " others: each kept its lastmod, and is compared again from the next build on",
     "lastmod.invalid": "lastmod left out, not a date (--on-bad-field reject rejects the row;"
     " integers since 1970 need --lastmod-epoch)",
     "changefreq.invalid": "changefreq left out, none of the seven words"

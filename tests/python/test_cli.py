@@ -289,6 +289,8 @@ def test_every_option_is_a_key_of_toml(catalog: Path, out: Path) -> None:
         "sort": False,
         "index_lastmod": "newest",
         "changes": None,
+        "exclude": None,
+        "report": "report.html",
         "verify_staged": False,
         "header": [],
         "cache_control": None,

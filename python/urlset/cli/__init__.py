@@ -1,5 +1,4 @@
-"""The command line: ``urlset init | build | verify | read | diff | announce |
-clean``.
+"""The command line: ``urlset init | build | verify | audit | read | diff | announce | clean``.
 
 Each command is a module, imported when the command is called, to keep the start-up short.
 """
@@ -22,6 +21,7 @@ COMMANDS = {
     "init": "inspect the columns of an input and write a commented urlset.toml",
     "build": "turn a catalog into sitemaps and publish them",
     "verify": "check sitemaps of any producer: a file, a folder, a URL",
+    "audit": "fetch a sample of the listed pages and estimate how many are bad",
     "read": "turn sitemaps back into rows",
     "diff": "show which URLs were added, changed, removed",
     "announce": "announce sitemaps and changes to search engines",

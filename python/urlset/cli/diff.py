@@ -34,8 +34,8 @@ def _run(
     with stoppable(), changes_of(old, new, **given(options)) as changes:
         if output:
             write(changes, output, kind)
-        else:
-            for _ in changes:
+        elif options["report"] is None:
+            for _ in changes:  # the page has read all
                 pass
         counts = changes.counts
     if not quiet:

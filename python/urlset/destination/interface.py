@@ -163,6 +163,12 @@ class Publication(Staging, Protocol):
     def remove_rejects(self) -> None:
         """Removes the reject file of a previous build."""
 
+    def put_lastmod(self, name: str, file: Path) -> None:
+        """Moves a local file of :attr:`temporary` to the records of ``lastmod_from``."""
+
+    def open_lastmod(self, name: str) -> IO[bytes] | None:
+        """The records of ``lastmod_from`` as a local file; None if they are gone."""
+
     def pending_name(self, suffix: str) -> str:
         """A name for a feed that waits."""
 
@@ -179,7 +185,7 @@ class Publication(Staging, Protocol):
         """Records which feeds still have to be delivered."""
 
     def feed_place(self, pending: str) -> str:
-        """The place of a pending feed, for messages."""
+        """The place of a pending feed, or of another file of the state, for messages."""
 
 
 class Destination(Protocol):
