@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -13,10 +14,20 @@ pytest.importorskip("selectolax")
 
 from lxml import html as lxml_html
 from multidict import CIMultiDict
+from conftest import ROOT
 from urlset.audit.page import Rules, comparable, is_plain, judge
+from urlset.audit.report import CODES
 from urlset.errors import ConfigError
 
 LOC = "https://www.shop.example/p/1"
+
+
+def test_the_documentation_has_all_codes() -> None:
+    text = (ROOT / "docs" / "audit.md").read_text()
+    rows = re.findall(r"^\| `(\w+)` \| (\w+) \|.*\| (yes|no) \|$", text, re.MULTILINE)
+    assert rows == [
+        (name, code.severity, "yes" if code.drop else "no") for name, code in CODES.items()
+    ]
 
 
 def facts(
