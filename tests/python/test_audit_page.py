@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 pytest.importorskip("aiohttp")
 pytest.importorskip("selectolax")
 
+from conftest import ROOT
 from lxml import html as lxml_html
 from multidict import CIMultiDict
-from conftest import ROOT
 from urlset.audit.page import Rules, comparable, is_plain, judge
 from urlset.audit.report import CODES
 from urlset.errors import ConfigError
