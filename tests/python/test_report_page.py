@@ -216,6 +216,9 @@ def test_a_refused_build_has_a_page(tmp_path: Path) -> None:
             "loc.scheme" in page.by_id("rejects").text and "ftp://0" in page.by_id("rejects").text
         )
         assert "rejected, more than" in page.one("main").text
+    # before a row was read
+    page = build(tmp_path / "bad.csv", out, tmp_path / "r.html", "--lastmod", "nope", status=2)
+    assert 'no column "nope"' in page.one("main").text
     # a guard after the whole set was rendered
     page = build(catalog(tmp_path / "few.csv", 10), out, tmp_path / "r.html", "--max-shrink", "5%",
                  status=1)  # fmt: skip

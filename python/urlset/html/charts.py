@@ -187,11 +187,12 @@ def age_bars(ages: Sequence[int]) -> list[Bar]:
     from .document import percent
 
     total = sum(ages)
+    if total == 0:
+        return []  # also before anything was read
     rows = [
         (label, number, (f"{number:,}", percent(number, total)))
         for label, number in zip(age_labels(), ages, strict=True)
         if number or label != "in the future"
     ]
-    found = bars(rows) if total else []
     special = {"in the future": "error", "no lastmod": "muted"}
-    return [bar._replace(colour=special.get(bar.label, "a")) for bar in found]
+    return [bar._replace(colour=special.get(bar.label, "a")) for bar in bars(rows)]
