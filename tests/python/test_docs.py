@@ -162,7 +162,8 @@ def prepare(folder: Path) -> None:
         {
             "id": n, "url": f"{SITE}/p/{n}", "slug": f"lamp-{n}", "status": "live", "stock": 5,
             "updated_at": f"2026-10-{n % 28 + 1:02} 10:00:00", "changed": "2026-10-01 08:00",
-            "in_stock": n % 20 > 0, "active": True,
+            "in_stock": n % 20 > 0, "active": True, "title": f"Lamp {n}", "price": n / 4,
+            "description": f"A lamp with {n} bulbs",
         }
         for n in range(1, 501)
     ]  # fmt: skip
