@@ -63,7 +63,10 @@ def write(
         ray.exceptions.RayError: what else failed in Ray.
     """
     sink = SitemapSink(site=site, out=out, config=config, **options)
+    known = dataset.schema(fetch_if_missing=False)
     try:
+        # Ray logs a traceback of what the callback of the sink raises
+        sink.on_write_start(known and known.base_schema)
         dataset.write_datasink(sink, ray_remote_args=ray_remote_args, concurrency=concurrency)
         return sink.report
     except BaseException as error:
@@ -105,6 +108,11 @@ class SitemapSink(Datasink[tuple[int, str]]):
     def get_name(self) -> str:
         """The name of the write tasks."""
         return "urlset"
+
+    def on_write_start(self, schema: Any = None) -> None:
+        """Checks the columns, if the first block is one of Arrow."""
+        if hasattr(schema, "empty_table"):
+            engine.check_columns(self.job, schema)
 
     def write(self, blocks: Iterable[Any], ctx: TaskContext) -> tuple[int, str]:
         """Writes the blocks of one task; returns its number and its part as JSON."""

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +26,9 @@ from .options import Options
 
 try:
     from pyspark import TaskContext
+    from pyspark.errors import PySparkException
     from pyspark.sql.datasource import DataSource, DataSourceArrowWriter, WriterCommitMessage
+    from pyspark.sql.pandas.types import to_arrow_schema
 except ImportError as error:
     raise ModuleNotFoundError(
         "urlset.spark needs Spark 4.1 or later: pip install 'urlset[spark]'", name="pyspark"
@@ -74,6 +77,9 @@ class SitemapSource(DataSource):
                 code="spark.append",
             )
         job = engine.plan(options_of_text(self.options))
+        # for a type that Spark cannot convert, the write itself reports it
+        with suppress(PySparkException):
+            engine.check_columns(job, to_arrow_schema(schema))
         return SitemapWriter(job)
 
 
