@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -11,12 +12,22 @@ from hypothesis import strategies as st
 pytest.importorskip("aiohttp")
 pytest.importorskip("selectolax")
 
+from conftest import ROOT
 from lxml import html as lxml_html
 from multidict import CIMultiDict
 from urlset.audit.page import Rules, comparable, is_plain, judge
+from urlset.audit.report import CODES
 from urlset.errors import ConfigError
 
 LOC = "https://www.shop.example/p/1"
+
+
+def test_the_documentation_has_all_codes() -> None:
+    text = (ROOT / "docs" / "audit.md").read_text()
+    rows = re.findall(r"^\| `(\w+)` \| (\w+) \|.*\| (yes|no) \|$", text, re.MULTILINE)
+    assert rows == [
+        (name, code.severity, "yes" if code.drop else "no") for name, code in CODES.items()
+    ]
 
 
 def facts(
