@@ -10,7 +10,7 @@ from .. import _core
 from ..report import Report, Shard
 from ..wording import count
 from .charts import Bar, Columns, Series, age_bars, bars, columns
-from .document import percent, render, signed, size, visible
+from .document import duration, percent, render, signed, size, visible
 from .files import FileSize, file_charts
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def _tiles(report: Report, details: Details) -> list[tuple[str, str, str]]:
         ("URLs", f"{report.urls:,}", urls),
         ("Rejected rows", f"{report.rejected:,}", f"{share} of all"),
         *(files if shards else []),
-        ("Time", f"{report.seconds:,.1f} s", rate),
+        ("Time", duration(report.seconds), rate),
     ]
 
 
