@@ -17,7 +17,7 @@ from ..options import Options
 from ..report import Report
 from ..transport.target import target_of
 from .output import as_json, quiet_option, write_report
-from .params import given, params_of
+from .params import given, params_of, place
 from .signals import BUILD_GRACE, stoppable
 from .summary import show
 
@@ -146,7 +146,7 @@ build = _Sections(
     "build",
     callback=_run,
     params=[
-        click.Argument(["inputs"], nargs=-1, metavar="[INPUT]..."),
+        place("inputs", nargs=-1, metavar="[INPUT]..."),
         *params_of(Options),
         click.Option(
             ["--config"], type=click.Path(path_type=Path), metavar="FILE",
