@@ -289,7 +289,6 @@ def test_every_option_is_a_key_of_toml(catalog: Path, out: Path) -> None:
         "sort": False,
         "index_lastmod": "newest",
         "changes": None,
-        "exclude": None,
         "report": "report.html",
         "lastmod_from": ["*"],
         "lastmod_ignore": ["url"],
