@@ -14,6 +14,7 @@ from pathlib import Path
 from markup import code, prose, table
 from urlset import _core, errors, report
 from urlset.announce.options import ENGINES
+from urlset.audit.report import CODES as AUDIT
 
 ROOT = Path(__file__).parents[1]
 
@@ -35,13 +36,14 @@ def page() -> str:
         "Every error, rejected row, warning of a build and finding of `verify` has a code, which"
         " is stable. *error 2* is an error with exit status 2. *reject* is the code of a row in"
         " the reject file. *warning* is in the report of a build, after its number *N*. *finding*"
-        " is that of `verify`, with its severity. With `--on-bad-field reject` the warnings about"
-        " values become rejects.\n"
+        " is that of `verify`, *audit* one of `audit`, with its severity. With `--on-bad-field"
+        " reject` the warnings about values become rejects.\n"
     ]
     groups: dict[str, list[Entry]] = {}
     for entry in sorted(entries(), key=lambda one: one.code):
-        groups.setdefault(entry.code.partition(".")[0], []).append(entry)
-    for name, group in groups.items():
+        name = "audit" if entry.kind.startswith("audit") else entry.code.partition(".")[0]
+        groups.setdefault(name, []).append(entry)
+    for name, group in sorted(groups.items()):
         anchored: set[str] = set()
         rows = []
         for one in group:
@@ -77,6 +79,9 @@ def entries() -> list[Entry]:
         if name in texts["findings"]:  # test_reference.py fails for another
             cause = prose(texts["findings"][name])
             found.append(Entry(name, f"finding, {severity}", cause, prose(remedy)))
+    for name, finding in AUDIT.items():
+        cause = f"*N* % of the URLs {prose(finding.verb)}"
+        found.append(Entry(name, f"audit, {finding.severity}", cause, prose(finding.help)))
     return found
 
 

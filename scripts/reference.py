@@ -23,6 +23,8 @@ from markup import code, docstring, markdown, prose, slug, table
 from urlset import report
 from urlset.announce.options import AnnounceOptions
 from urlset.announce.report import AnnounceReport, EngineOutcome, SitemapStatus
+from urlset.audit.options import AuditOptions
+from urlset.audit.report import AuditReport, Estimate, Finding, Stratum
 from urlset.build.job import Job
 from urlset.clean import CleanOptions
 from urlset.cli import COMMANDS, cli
@@ -96,6 +98,7 @@ def command_line() -> str:
 TABLES: dict[str, tuple[type[Any], ...]] = {
     "build": (Options,),
     "verify": (VerifyOptions,),
+    "audit": (AuditOptions,),
     "read": (ReadOptions,),
     "diff": (DiffOptions,),
     "announce": (AnnounceOptions,),
@@ -173,9 +176,9 @@ def python() -> str:
         " keywords are in `urlset.keywords`.\n"
     ]
     keywords: dict[str, type[Any]] = {"build": Options, "Job": Options} | {
-        name: TABLES[name][0] for name in ("verify", "read", "diff", "announce", "clean")
+        name: TABLES[name][0] for name in ("verify", "audit", "read", "diff", "announce", "clean")
     }
-    order = ["build", "Job", "verify", "read", "diff", "announce", "clean"]
+    order = ["build", "Job", "verify", "audit", "read", "diff", "announce", "clean"]
     order += sorted(set(urlset.__all__) - {*order, "__version__"}, key=lambda n: (n != "Error", n))
     for name in order:
         thing = getattr(urlset, name)
@@ -254,6 +257,7 @@ def reports(built: dict[str, Any], checked: dict[str, Any]) -> str:
         + "\n" + example("urlset build examples/catalog.csv … --json -", built)
         + "\n## verify\n\n" + records(VerifyReport, Problem, File)
         + "\n" + example("urlset verify sitemaps --json -", checked)
+        + "\n## audit\n\n" + records(AuditReport, Estimate, Stratum, Finding)
         + "\n## announce\n\n" + records(AnnounceReport, EngineOutcome, SitemapStatus)
     )  # fmt: skip
 

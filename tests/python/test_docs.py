@@ -31,6 +31,7 @@ import pytest
 import urlset
 from conftest import ROOT, SITE
 from urlset.announce.options import AnnounceOptions
+from urlset.audit.options import AuditOptions
 from urlset.cli import COMMANDS, cli
 from urlset.inspect.options import DiffOptions, ReadOptions, VerifyOptions
 from urlset.option_table import find_option
@@ -43,7 +44,8 @@ BLOCK = re.compile(
 )
 TABLES: dict[str, type[Any]] = {
     "build": Options, "Job": Options, "verify": VerifyOptions, "read": ReadOptions,
-    "diff": DiffOptions, "announce": AnnounceOptions, "write": Options, "SitemapSink": Options,
+    "audit": AuditOptions, "diff": DiffOptions, "announce": AnnounceOptions, "write": Options,
+    "SitemapSink": Options,
 }  # fmt: skip
 #: options of other programs in the texts
 OTHER = {"--additional-python-modules", "--help", "--version", "--install", "--bench", "--rows"}
@@ -120,7 +122,7 @@ def test_every_option_in_a_text_exists(page: Path) -> None:
     spans = re.findall(
         r"`([^`]+)`", re.sub(r"`(?:cargo|python|pip|pytest|scripts/)[^`]*`", "", text)
     )
-    named = {flag for span in spans for flag in re.findall(r"(?<!\S)--[a-z][a-z-]+", span)}
+    named = {flag for span in spans for flag in re.findall(r"(?<!\S)--[a-z][a-z0-9-]+", span)}
     assert named <= known
     assert not re.findall(r"^    (?:urlset|\$) .*", text, re.MULTILINE), "use a fenced block"
 
@@ -178,6 +180,7 @@ def prepare(folder: Path) -> None:
     (folder / "feed.csv.gz").write_bytes(gzip.compress((folder / "feed.csv").read_bytes()))
     (folder / "urls.txt").write_text("".join(f"{row['url']}\n" for row in rows))
     (folder / "urls.txt.gz").write_bytes(gzip.compress((folder / "urls.txt").read_bytes()))
+    write_csv(folder / "drop.csv", [{"loc": rows[0]["url"], "reason": "gone"}])
     head = ["Handle", "Title", "Vendor", "Published", "Variant SKU", "Image Src", "Status"]
     shop = [
         ["oak-chair", "Oak Chair", "Example", "true", "OC-1", f"{SITE}/oak-1.jpg", "active"],

@@ -24,19 +24,25 @@ CODE = re.compile(r'"([a-z][a-z0-9]*\.[a-z][a-z0-9_]*)"')
 FILES = re.compile(r"\.(arrow|com|csv|gz|html|ipc|jpg|json|jsonl|org|parquet|rs|toml|txt|xml|zip)$")
 #: names of other things with the form of a code
 OTHER = {
-    "announce.report", "build.job", "build.part", "inspect.diff", "inspect.read",
-    "inspect.verify", "urlset.build", "urlset.errors", "httpcore.connection",
-    "httpcore.http11", "httpcore.http2", "httpcore.proxy", "collector.event",
-    "collector.finish", "decoder.group", "encode.group", "group.batch", "read.file",
-    "read.flush", "reader.batch", "reader.end", "sort.new", "sorter.run", "split.new",
-    "syncer.file", "worker.part", "worker.render", "worker.write",
+    "announce.report", "audit.report", "audit.run", "lastmod.new", "style.css", "build.job",
+    "build.part", "inspect.diff", "inspect.read", "inspect.verify", "urlset.build",
+    "urlset.errors", "httpcore.connection", "httpcore.http11", "httpcore.http2",
+    "httpcore.proxy", "collector.event", "collector.finish", "decoder.group", "encode.group",
+    "group.batch", "read.file", "read.flush", "reader.batch", "reader.end", "sort.new",
+    "sorter.run", "split.new", "syncer.file", "worker.part", "worker.render", "worker.write",
 }  # fmt: skip
 #: codes with a part that is computed, as in the source, and what they can be
 COMPUTED = {
-    "config.{name}": ["config.changes", "config.json", "config.rejects"],
+    "config.{name}": [
+        "config.changes", "config.json", "config.rejects", "config.report", "config.resume",
+        "config.lastmod_ignore", "config.lastmod_restart",
+    ],
     "config.{option}": ["config.changes", "config.json", "config.rejects"],
     "index.{code}": ["index.unreadable", "index.damaged", "index.doctype", "index.not_a_sitemap"],
-    "output.{name}": ["output.changes", "output.json", "output.rejects"],
+    "output.{name}": [
+        "output.changes", "output.json", "output.rejects", "output.output", "output.drop_list",
+        "output.resume", "output.report",
+    ],
     "store.{kind}": [
         f"store.{kind}"
         for kind in (

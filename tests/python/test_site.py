@@ -6,6 +6,7 @@ import importlib.machinery
 import importlib.util
 import os
 import pty
+import re
 import shutil
 import subprocess
 import sys
@@ -49,6 +50,16 @@ def test_every_page_is_in_the_navigation() -> None:
 
 def test_the_address_in_messages_is_that_of_the_site() -> None:
     assert f"\nsite_url: {DOCUMENTATION}\n" in config()
+
+
+def test_links_between_files_lead_to_files() -> None:
+    written = {"reference", "guarantees.md", "contributing.md", "changelog.md"}  # by scripts/site
+    for path in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]:
+        for link in re.findall(r"\]\(([^)\s#]+)", path.read_text(encoding="utf-8")):
+            if not link.startswith(("http:", "https:", "mailto:")):
+                target = (path.parent / link).resolve()
+                known = target.is_relative_to(ROOT / "docs") and written & {*target.parts}
+                assert target.exists() or known, f"{path.name}: {link}"
 
 
 @pytest.mark.long
