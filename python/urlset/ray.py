@@ -80,8 +80,11 @@ def write(
     given = {"site": site, "out": out, "config": config, **options}
     ranges = getattr(dataset, PREPARED, None)
     sink = SitemapSink(ordered=ranges is not None, **given)
+    known = dataset.schema(fetch_if_missing=False)
     try:
         with _plain_errors():
+            # Ray logs a traceback of what the callback of the sink raises
+            sink.on_write_start(known and known.base_schema)
             if ranges is not None:
                 _write_ranges(dataset, ranges, sink, ray_remote_args or {}, concurrency)
             else:
@@ -229,6 +232,11 @@ class SitemapSink(Datasink[tuple[int, str]]):
     def get_name(self) -> str:
         """The name of the write tasks."""
         return "urlset"
+
+    def on_write_start(self, schema: Any = None) -> None:
+        """Checks the columns, if the first block is one of Arrow."""
+        if hasattr(schema, "empty_table"):
+            engine.check_columns(self.job, schema)
 
     def write(self, blocks: Iterable[Any], ctx: TaskContext) -> tuple[int, str]:
         """Writes the blocks of one task; returns its number and its part as JSON."""

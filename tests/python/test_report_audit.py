@@ -67,19 +67,25 @@ def sorted_as(page: object, report: AuditReport) -> list[Estimate]:
     return totals + [one for one in report.estimates if one not in totals]
 
 
-def test_hostile_values_stay_text(tmp_path: Path) -> None:
+def hostile_report() -> AuditReport:
     """What servers and sitemaps say: locations, details, types, names of strata."""
-    estimates = (Estimate("bad", 1, 0.0, 0.0, 0.05), Estimate("redirect", 1, 1.0, 0.9, 1.0))
+    estimates = (Estimate("bad", 1, 0.0, 0.0, 0.05), Estimate("redirect", 1, 1.0, 0.9, 1.0),
+                 Estimate("timeout", 3, 0.02, 0.01, 0.03))  # fmt: skip
     samples = tuple(Finding("redirect", one, one, 301, one, one, 0.1) for one in HOSTILE)
-    report = AuditReport(
+    counts = {"redirect": 10**9, "timeout": 3, "content_type": 2, "rate_limited": 5}
+    return AuditReport(
         target=HOSTILE[0], by=HOSTILE[3], seed=0, urls=10**12, sampled=9, judged=9, complete=False,
         covered=10**12, estimates=estimates,
         strata=tuple(Stratum(one, 10, 1, 1, estimates) for one in HOSTILE * 300),
-        counts={"redirect": 10**9}, statuses={"301": 9}, content_types=dict.fromkeys(HOSTILE, 1),
-        samples=samples, page_seconds={}, ok=False, max_bad=0.01, requests=9, seconds=1e6,
+        counts=counts, statuses={"301": 9}, content_types=dict.fromkeys(HOSTILE, 1),
+        samples=samples, page_seconds={"median": 0.02, "p95": 70.0}, ok=False, max_bad=0.01,
+        requests=9, seconds=1e6,
     )  # fmt: skip
+
+
+def test_hostile_values_stay_text(tmp_path: Path) -> None:
     path = tmp_path / "r.html"
-    path.write_text(audit_page(report), encoding="utf-8")
+    path.write_text(audit_page(hostile_report()), encoding="utf-8")
     page = parse(path)
     assert path.stat().st_size < 100_000
     assert HOSTILE[0] in page.one("h1").text and HOSTILE[1] in page.by_id("findings").text

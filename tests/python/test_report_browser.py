@@ -16,12 +16,14 @@ import pytest
 import urlset as package
 from conftest import ROOT, SITE, urlset
 from report_pages import HOSTILE
+from test_report_audit import hostile_report
 from test_report_page import dated, write
+from urlset.html.audit import audit_page
 
 pytestmark = pytest.mark.long
 
 SIZES = {"phone": (360, 780), "tablet": (820, 1180), "desktop": (1440, 900)}
-PAGES = ("build", "refused", "verify", "diff")
+PAGES = ("build", "refused", "verify", "diff", "audit")
 
 
 def _skip(why: str) -> Any:
@@ -81,6 +83,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     for path in sorted((ROOT / "tests/data/broken").glob("*.xml"))[::3]:
         shutil.copy(path, bad)
     package.verify(bad, report=paths["verify"])
+    paths["audit"].write_text(audit_page(hostile_report()), encoding="utf-8")
     return paths
 
 

@@ -170,6 +170,26 @@ def test_the_history_is_that_of_the_builds_that_changed_the_set(tmp_path: Path) 
     assert len(parsed.table("URLs by build")) == 3
 
 
+def test_the_changes_of_builds_with_a_feed(tmp_path: Path) -> None:
+    out, page, feed = tmp_path / "out", tmp_path / "r.html", tmp_path / "changes.csv"
+    source = tmp_path / "c.csv"
+    build(catalog(source, 40), out, page)  # without a feed
+    args = ("--duplicates", "drop", "--changes", feed)
+    build(catalog(source, 60), out, page, *args)
+    rows = [{"url": f"{SITE}/p/{n}", "lastmod": "2026-01-01" if n < 3 else ""} for n in range(50)]
+    parsed = build(write(source, rows), out, page, *args)
+    with feed.open(newline="") as file:
+        counts = Counter(row["change"] for row in csv.DictReader(file))
+    assert counts == {"changed": 3, "removed": 10}
+    table = parsed.table("URLs changed by build")
+    assert [row[1:] for row in table] == [["0", "3", "10"], ["20", "0", "0"]]
+    assert "0 added, 3 changed, 10 removed" in parsed.one("dl").text
+    # nothing changes: the numbers of the last build are not those of this one
+    parsed = build(source, out, page, *args)
+    assert "as in the last build" in parsed.one("dl").text
+    assert len(parsed.table("URLs changed by build")) == 2
+
+
 def test_the_history_is_bounded(tmp_path: Path) -> None:
     out = tmp_path / "out"
     catalog(tmp_path / "c.csv", 3)
@@ -185,7 +205,7 @@ def test_the_history_is_bounded(tmp_path: Path) -> None:
 @pytest.mark.parametrize("change", [
     {"at": "yesterday"}, {"at": "2026-13-01T00:00:00Z"}, {"at": 5}, {"urls": -1}, {"urls": 1e9},
     {"urls": True}, {"rows": None}, {"seconds": "1"}, {"seconds": -1}, {"seconds": 1e999},
-    {"bytes": 1 << 80}, None, [], "x",
+    {"bytes": 1 << 80}, {"changes": [1, 2]}, {"changes": [1, 2, -3]}, {"changes": 5}, None, [], "x",
 ])  # fmt: skip
 def test_a_damaged_history_is_found(tmp_path: Path, change: Any) -> None:
     out = tmp_path / "out"

@@ -19,6 +19,7 @@ from ..destination.manifest import (
     IndexRecord,
     Manifest,
     ShardRecord,
+    UrlChanges,
     content_named,
 )
 from ..errors import DataError, PublishError, RejectLimitError
@@ -214,18 +215,18 @@ class Commit:
             self._verify(manifest, {*changed, *indexes})
         if self._options.dry_run:
             return
-        feeds = None
+        feeds, changes = None, None
         if self._options.changes is not None:
             from .changes import stage_feed  # at start-up every millisecond counts
 
             target = target_of(self._options.changes)
-            feeds = stage_feed(publication, previous, manifest, changed, target)
+            feeds, changes = stage_feed(publication, previous, manifest, changed, target)
         started = time.monotonic()
         moves = [*changed, *indexes]
         self.details.unchanged = (
             not moves and previous is not None and previous.content() == manifest.content()
         )
-        history = self._history(len(changed))
+        history = self._history(len(changed), changes)
         if records is not None:
             records.stage()
         try:
@@ -240,7 +241,7 @@ class Commit:
             self._deliver()
         report.timings["publish"] = round(time.monotonic() - started, 4)
 
-    def _history(self, written: int) -> tuple[BuildRecord, ...]:
+    def _history(self, written: int, changes: UrlChanges | None) -> tuple[BuildRecord, ...]:
         """The last builds and this one."""
         report = self._report
         build = BuildRecord(
@@ -253,6 +254,7 @@ class Commit:
             bytes=sum(shard.bytes for shard in report.shards),
             compressed_bytes=sum(shard.compressed_bytes for shard in report.shards),
             seconds=report.timings["build"],
+            changes=changes,
         )
         return (*self.details.history, build)[-MAX_HISTORY:]
 

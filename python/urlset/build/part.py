@@ -140,6 +140,11 @@ class Part:
         """The number of URLs written."""
         return sum(outcome.urls for outcome in self.outcomes)
 
+    @property
+    def rejected(self) -> int:
+        """The number of rows rejected."""
+        return sum(outcome.rejected for outcome in self.outcomes)
+
     def to_json(self) -> str:
         """The part as JSON."""
         return json.dumps(asdict(self), separators=(",", ":"))

@@ -13,7 +13,7 @@ from ..audit.options import AuditOptions
 from ..audit.report import BAD, CODES, UNJUDGED
 from ..wording import count, one_line
 from .output import as_json, check_target, quiet_option, write_report
-from .params import Sectioned, given, params_of
+from .params import Sectioned, given, params_of, place
 from .signals import Stopped, stopping
 
 if TYPE_CHECKING:
@@ -195,7 +195,7 @@ audit = Sectioned(
     rest="Result",
     callback=_run,
     params=[
-        click.Argument(["target"]),
+        place("target"),
         *_params(),
         click.Option(
             ["--json", "json_path"], metavar="PATH", help="Write the report as JSON; - for stdout."

@@ -16,7 +16,7 @@ from ..options import Options
 from ..report import Report
 from ..transport.target import target_of
 from .output import as_json, quiet_option, write_report
-from .params import Sectioned, given, params_of
+from .params import Sectioned, given, params_of, place
 from .signals import BUILD_GRACE, stoppable
 from .summary import show
 
@@ -136,7 +136,7 @@ build = _Build(
     rest="Run",
     callback=_run,
     params=[
-        click.Argument(["inputs"], nargs=-1, metavar="[INPUT]..."),
+        place("inputs", nargs=-1, metavar="[INPUT]..."),
         *params_of(Options),
         click.Option(
             ["--config"], type=click.Path(path_type=Path), metavar="FILE",

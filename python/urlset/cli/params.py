@@ -83,6 +83,17 @@ class Sectioned(click.Command):
                 formatter.write_dl(records)
 
 
+def place(name: str, **named: Any) -> click.Argument:
+    """An argument that is a path or a URI; a shell completes it as a path."""
+
+    def complete(_context: object, _param: object, incomplete: str) -> list[Any]:
+        from click.shell_completion import CompletionItem
+
+        return [CompletionItem(incomplete, type="file")]
+
+    return click.Argument([name], shell_complete=complete, **named)
+
+
 def given(values: dict[str, Any]) -> dict[str, Any]:
     """The options that have a value on the command line."""
     return {key: value for key, value in values.items() if value not in (None, (), {})}

@@ -149,6 +149,14 @@ class StoreRecord(NamedTuple):
         return self._asdict() | {"feeds": [feed._asdict() for feed in self.feeds]}
 
 
+class UrlChanges(NamedTuple):
+    """The numbers of URLs that a build added, changed and removed."""
+
+    added: int
+    changed: int
+    removed: int
+
+
 class BuildRecord(NamedTuple):
     """A build that changed the set, for the history in its reports.
 
@@ -159,6 +167,7 @@ class BuildRecord(NamedTuple):
         written: those that the build wrote.
         bytes, compressed_bytes: of all shards.
         seconds: from the first row to the staged set.
+        changes: of the URLs, if the build wrote a change feed.
     """
 
     at: str
@@ -170,6 +179,11 @@ class BuildRecord(NamedTuple):
     bytes: int
     compressed_bytes: int
     seconds: float
+    changes: UrlChanges | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The record as JSON; ``changes`` only where they are known."""
+        return _without_none(self._asdict(), "changes")
 
 
 class Manifest(NamedTuple):
@@ -242,7 +256,7 @@ class Manifest(NamedTuple):
             "indexes": [index.to_dict() for index in self.indexes],
             "retired": list(self.retired),
             **({"store": self.store.to_dict()} if self.store is not None else {}),
-            **({"history": [build._asdict() for build in self.history]} if self.history else {}),
+            **({"history": [build.to_dict() for build in self.history]} if self.history else {}),
             **({"lastmod": self.lastmod._asdict()} if self.lastmod is not None else {}),
         }
 
@@ -497,9 +511,21 @@ def _build(entry: Any) -> BuildRecord:
     seconds = entry["seconds"]
     if type(seconds) not in (int, float) or seconds < 0:
         raise TypeError("seconds")
-    counts = ("rows", "urls", "rejected", "shards", "written", "bytes", "compressed_bytes")
+    changes = None
+    if "changes" in entry:
+        found = _list(entry, "changes")
+        changes = UrlChanges(*(_count({"changes": number}, "changes") for number in found))
     return BuildRecord(
-        at=_time(entry["at"]), **{key: _count(entry, key) for key in counts}, seconds=seconds
+        at=_time(entry["at"]),
+        rows=_count(entry, "rows"),
+        urls=_count(entry, "urls"),
+        rejected=_count(entry, "rejected"),
+        shards=_count(entry, "shards"),
+        written=_count(entry, "written"),
+        bytes=_count(entry, "bytes"),
+        compressed_bytes=_count(entry, "compressed_bytes"),
+        seconds=seconds,
+        changes=changes,
     )
 
 

@@ -127,7 +127,7 @@ def _tiles(report: AuditReport) -> list[tuple[str, str, str]]:
     if times:
         slow = f"{duration(times['p95'])} or more for the slowest 5 %"
         found.append(("Time of a page", duration(times["median"]), f"median; {slow}"))
-    return [*found, ("Time", f"{report.seconds:,.1f} s", f"seed {report.seed}")]
+    return [*found, ("Time", duration(report.seconds), f"seed {report.seed}")]
 
 
 def _totals(report: AuditReport, axis: Axis) -> list[Interval]:

@@ -10,12 +10,12 @@ from .. import _core
 from ..report import Report, Shard
 from ..wording import count
 from .charts import Bar, Columns, Series, age_bars, bars, columns
-from .document import percent, render, signed, size, visible
+from .document import duration, percent, render, signed, size, visible
 from .files import FileSize, file_charts
 
 if TYPE_CHECKING:
     from ..build.details import Details, SetTotals
-    from ..destination.manifest import BuildRecord
+    from ..destination.manifest import BuildRecord, UrlChanges
 
 #: the sets that the page lists; the others are one row
 MAX_SETS = 30
@@ -67,10 +67,13 @@ def _tiles(report: Report, details: Details) -> list[tuple[str, str, str]]:
     written = sum(shard.changed for shard in shards)
     compressed = sum(shard.compressed_bytes for shard in shards)
     plain = sum(shard.bytes for shard in shards)
-    last = _last(report, details)
+    last, this = _records(report, details)
     urls = "no build before" if last is None else "as in the last build"
     if last is not None and report.urls != last.urls:
         urls = f"{signed(report.urls - last.urls)} since the last build"
+    if last is not None and this is not None and this.changes is not None:
+        changes = this.changes
+        urls = f"{changes.added:,} added, {changes.changed:,} changed, {changes.removed:,} removed"
     rate = f"{report.rows / report.seconds:,.0f} rows a second" if report.seconds else ""
     share = percent(report.rejected, report.rows)
     files = [
@@ -81,15 +84,16 @@ def _tiles(report: Report, details: Details) -> list[tuple[str, str, str]]:
         ("URLs", f"{report.urls:,}", urls),
         ("Rejected rows", f"{report.rejected:,}", f"{share} of all"),
         *(files if shards else []),
-        ("Time", f"{report.seconds:,.1f} s", rate),
+        ("Time", duration(report.seconds), rate),
     ]
 
 
-def _last(report: Report, details: Details) -> BuildRecord | None:
-    """The build before this one."""
-    is_recorded = report.published and not details.unchanged
-    before = details.history[:-1] if is_recorded else details.history
-    return before[-1] if before else None
+def _records(report: Report, details: Details) -> tuple[BuildRecord | None, BuildRecord | None]:
+    """The build before this one, and this one if it changed the set."""
+    before, this = list(details.history), None
+    if report.published and not details.unchanged:
+        this = before.pop()
+    return (before[-1] if before else None), this
 
 
 def _outcomes(report: Report) -> list[tuple[str, str, int, str]]:
@@ -154,6 +158,8 @@ def _history(history: Sequence[BuildRecord]) -> list[Columns]:
         [time, f"{build.written:,}", f"{build.shards:,}", size(build.compressed_bytes)]
         for time, build in zip(times, history, strict=True)
     ]
+    known = [(time, build.changes) for time, build in zip(times, history, strict=True)
+             if build.changes is not None]  # fmt: skip
     span = f"The last {len(history)} builds that changed the set, from {times[0]} to {times[-1]}."
     return [
         columns(
@@ -170,4 +176,23 @@ def _history(history: Sequence[BuildRecord]) -> list[Columns]:
             heads=["Published (UTC)", "Written", "Sitemaps", "Size"],
             rows=written[::-1], labels=labels,
         ),
+        *(_changes(known) if known else []),
+    ]  # fmt: skip
+
+
+def _changes(known: Sequence[tuple[str, UrlChanges]]) -> list[Columns]:
+    """The URLs that builds with a change feed added, changed and removed."""
+    series = [Series("added", "ok"), Series("changed", "a"), Series("removed", "error")]
+    last = known[-1][1]
+    labels = {0: known[0][0][:10], len(known) - 1: known[-1][0][:10]}
+    return [
+        columns(
+            "history-changes", "URLs changed by build",
+            f"{count(len(known), 'build')} with a change feed. The last one added {last.added:,},"
+            f" changed {last.changed:,} and removed {last.removed:,} URLs.",
+            series, [numbers for _, numbers in known],
+            heads=["Published (UTC)", *(one.name for one in series)],
+            rows=[[time, *(f"{n:,}" for n in numbers)] for time, numbers in reversed(known)],
+            labels=labels,
+        )
     ]  # fmt: skip

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from .. import _core
 from ..wording import count
 from .charts import Bar, Series, age_bars, bars
-from .document import render, size, visible
+from .document import duration, render, size, visible
 from .files import FileSize, file_charts
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def _tiles(report: VerifyReport, sitemaps: int) -> list[tuple[str, str, str]]:
         ("Warnings", f"{report.total('warning'):,}", f"and {count(report.total('note'), 'note')}"),
         ("Size", size(report.bytes), "before compression"),
         ("Indexes", f"{indexes:,}", ""),
-        ("Time", f"{report.seconds:,.1f} s", ""),
+        ("Time", duration(report.seconds), ""),
     ]
 
 
