@@ -81,7 +81,9 @@ def commands(text: str) -> Iterator[list[str]]:
                 (n for n in range(begin, len(words)) if re.fullmatch(r"[|&;<>()]+", words[n])),
                 len(words),
             )
-            yield shlex.split(" ".join(words[begin + 1 : end]))
+            found = shlex.split(" ".join(words[begin + 1 : end]))
+            if found and words[begin - 1] != "-t":  # the name of an image
+                yield found
             words = words[end:]
 
 
@@ -267,7 +269,8 @@ def test_the_examples_run(page: Path, tmp_path: Path) -> None:
         (tmp_path / "served").rename(tmp_path / "sitemaps")
     tools = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     done = subprocess.run(
-        ["bash", "-c", text], cwd=tmp_path, env=os.environ | {"PATH": tools},
+        ["bash", "-c", text], cwd=tmp_path,
+        env=os.environ | {"PATH": tools, "HOME": str(tmp_path)},
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=300,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout[-3000:]
