@@ -312,6 +312,7 @@ def test_every_option_is_a_key_of_toml(catalog: Path, out: Path) -> None:
     report = json.loads(ended.out)
     assert (ended.status, report["urls"], report["filtered"]) == (0, 98, 2), ended
     assert (folder / "out/x.xml").exists() and (folder / "state/x/manifest.json").exists()
+    assert (folder / "report.html").exists()
     assert report["url"] == f"{SITE}/s/x.xml" and len(report["indexes"]) == 4
     # without INPUT ./urlset.toml is used; options of the command line override it
     ended = urlset("build", "--max-urls", 50, "--json", "-", cwd=folder)
