@@ -209,6 +209,10 @@ class SitemapSink(Datasink[tuple[int, str]]):
 
     Creating it plans the job.
 
+    Args:
+        ordered: as for :class:`urlset.Job`; each task then must write one range of locs.
+        options: as for :func:`write`.
+
     Attributes:
         job: what it writes.
         report: of the commit.

@@ -16,6 +16,7 @@ import pytest
 import urlset
 from conftest import SITE, read_set
 from prepare_cases import LOCS, catalog, must_be_in_order, rewritten, shards_of
+from store_servers import Server
 from urlset import Job, Part
 from urlset.build.ranges import Ranges, live_bounds, live_ranges
 from urlset.destination.manifest import ShardRecord, parse_manifest
@@ -291,3 +292,26 @@ def test_an_edit_rewrites_the_shards_that_hold_it(out: Path, groups: tuple[int, 
     assert {k: v for entries in after.entries for k, v in entries.items()} == new.entries
     written, hit = rewritten(before, after)
     assert 0 < written <= 1.25 * hit and hit >= 6
+    # more ranges begin at shards, so no shard changes
+    more = ranges(out, 30, **options)
+    assert 20 < more.count < 40
+    publish(new.rows, more)
+    assert shards_of(out) == after
+    assert ranges(out, **options).bounds == more.bounds
+
+
+@pytest.mark.long
+def test_ranges_of_an_object_store(s3: Server) -> None:
+    options: dict[str, Any] = {"site": SITE, "out": f"s3://{s3.bucket}/maps", "max_shrink": "100%"}
+
+    def publish() -> dict[str, str]:
+        job = pickle.loads(pickle.dumps(Job(ordered=True, max_urls=100, **options)))
+        parts = [job.write(table(numbered(*each))) for each in ((300, 450), (0, 300))]
+        job.commit(Part.from_json(part.to_json()) for part in parts)
+        listing = s3.client.list_objects_v2(Bucket=s3.bucket, Prefix="maps/sitemap-")["Contents"]
+        return {one["Key"]: one["ETag"] for one in listing}
+
+    before = publish()
+    assert len(before) == 5
+    assert live_ranges(options, None, None).bounds == (numbered(300, 301)[0],)
+    assert publish() == before
