@@ -63,10 +63,8 @@ def write(
         ray.exceptions.RayError: what else failed in Ray.
     """
     sink = SitemapSink(site=site, out=out, config=config, **options)
-    known = dataset.schema(fetch_if_missing=False)
     try:
-        # Ray logs a traceback of what the callback of the sink raises
-        sink.on_write_start(known and known.base_schema)
+        _check_columns(dataset, sink)
         dataset.write_datasink(sink, ray_remote_args=ray_remote_args, concurrency=concurrency)
         return sink.report
     except BaseException as error:
@@ -79,6 +77,16 @@ def write(
                 cause.args = (str(cause).partition("\n")[0],)
                 raise cause from None
         raise
+
+
+def _check_columns(dataset: Dataset, sink: SitemapSink) -> None:
+    """Checks the columns if they are known. (``on_write_start`` gets others in a fused read.)"""
+    try:
+        known = dataset.schema(fetch_if_missing=False)
+    except Exception:  # noqa: BLE001 - the blocks differ: Ray or the tasks report it, or it is legal
+        return
+    if known is not None and hasattr(known.base_schema, "empty_table"):
+        engine.check_columns(sink.job, known.base_schema)
 
 
 class SitemapSink(Datasink[tuple[int, str]]):
@@ -108,11 +116,6 @@ class SitemapSink(Datasink[tuple[int, str]]):
     def get_name(self) -> str:
         """The name of the write tasks."""
         return "urlset"
-
-    def on_write_start(self, schema: Any = None) -> None:
-        """Checks the columns, if the first block is one of Arrow."""
-        if hasattr(schema, "empty_table"):
-            engine.check_columns(self.job, schema)
 
     def write(self, blocks: Iterable[Any], ctx: TaskContext) -> tuple[int, str]:
         """Writes the blocks of one task; returns its number and its part as JSON."""

@@ -134,13 +134,13 @@ def test_wrong_options(out: Path) -> None:
 
 def test_wrong_rows(out: Path) -> None:
     write(dataset(0, 100), out)
-    # before any task runs, if the columns are known, or for the first block
-    unknown = dataset(0, 1_000).rename_columns({"loc": "address"})
+    # before any task runs, if the columns are known
+    unknown = dataset(0, 1_000).map_batches(
+        lambda batch: batch.rename_columns(["address"]), batch_format="pyarrow"
+    )
     known = ray_data.from_arrow(pa.table({"address": locs(0, 1_000)}))
-    for data in (unknown, known):
-        with pytest.raises(
-            urlset.ConfigError, match=r'^the rows: .*there are: "address"'
-        ) as caught:
+    for data, where in ((unknown, "partition"), (known, "the rows:")):
+        with pytest.raises(urlset.ConfigError, match=f'^{where} .*there are: "address"') as caught:
             write(data, out)
         assert caught.value.code == "column.missing" and "\n" not in str(caught.value)
     # other columns in a later block
