@@ -18,7 +18,9 @@ import urlset
 from conftest import SITE
 from engine_cases import (
     DATES,
+    EXAMPLES,
     Store,
+    catalog,
     example,
     killing,
     listed,
@@ -26,6 +28,7 @@ from engine_cases import (
     locs,
     must_be_whole,
     paused,
+    run,
     running_store,
     staged,
     writers,
@@ -326,6 +329,13 @@ def test_the_example_of_the_documents(
     parquet.write_table(rows, tmp_path / "products/1.parquet")
     exec(example("ray", tmp_path, out), {})
     assert capsys.readouterr().out.endswith("100\n")
+    assert sorted(live(out)) == sorted(locs(0, 100))
+    must_be_whole(out)
+
+
+def test_the_example_in_its_folder(tmp_path: Path, out: Path) -> None:
+    job = [sys.executable, EXAMPLES / "ray_job.py", catalog(tmp_path), SITE, out]
+    assert "100 URLs in " in run(job, tmp_path)
     assert sorted(live(out)) == sorted(locs(0, 100))
     must_be_whole(out)
 
