@@ -80,11 +80,9 @@ def write(
     given = {"site": site, "out": out, "config": config, **options}
     ranges = getattr(dataset, PREPARED, None)
     sink = SitemapSink(ordered=ranges is not None, **given)
-    known = dataset.schema(fetch_if_missing=False)
     try:
         with _plain_errors():
-            # Ray logs a traceback of what the callback of the sink raises
-            sink.on_write_start(known and known.base_schema)
+            _check_columns(dataset, sink)
             if ranges is not None:
                 _write_ranges(dataset, ranges, sink, ray_remote_args or {}, concurrency)
             else:
@@ -204,6 +202,16 @@ def _write_ranges(
     sink.report = engine.commit(sink.job, [part for _, part in parts])
 
 
+def _check_columns(dataset: Dataset, sink: SitemapSink) -> None:
+    """Checks the columns if they are known. (``on_write_start`` gets others in a fused read.)"""
+    try:
+        known = dataset.schema(fetch_if_missing=False)
+    except Exception:  # noqa: BLE001 - the blocks differ: Ray or the tasks report it, or it is legal
+        return
+    if known is not None and hasattr(known.base_schema, "empty_table"):
+        engine.check_columns(sink.job, known.base_schema)
+
+
 class SitemapSink(Datasink[tuple[int, str]]):
     """The sink behind :func:`write`, for ``Dataset.write_datasink``. It can be used once.
 
@@ -236,11 +244,6 @@ class SitemapSink(Datasink[tuple[int, str]]):
     def get_name(self) -> str:
         """The name of the write tasks."""
         return "urlset"
-
-    def on_write_start(self, schema: Any = None) -> None:
-        """Checks the columns, if the first block is one of Arrow."""
-        if hasattr(schema, "empty_table"):
-            engine.check_columns(self.job, schema)
 
     def write(self, blocks: Iterable[Any], ctx: TaskContext) -> tuple[int, str]:
         """Writes the blocks of one task; returns its number and its part as JSON."""

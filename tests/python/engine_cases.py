@@ -14,6 +14,8 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as parquet
 import pytest
 import urlset
 from conftest import SITE, read_index, read_set
@@ -21,6 +23,7 @@ from store_servers import FAULTS as STORE_FAULTS
 from store_servers import Proxy, Request, Server, objects, program, use, versitygw
 from test_store_publish import crawled
 
+EXAMPLES = Path(__file__).parents[2] / "examples"
 #: how long a test waits for what must happen
 LIMIT = 120.0
 #: runs of the slow tests
@@ -221,6 +224,31 @@ def killed_driver(driver: subprocess.Popen[bytes], out: Path, phase: str) -> boo
         assert time.monotonic() < end, "a process of a killed driver still works"
         time.sleep(0.05)
     return hit
+
+
+def catalog(folder: Path) -> Path:
+    """100 products in two Parquet files; every second one is in stock."""
+    made = folder / "catalog"
+    made.mkdir()
+    for file in range(2):
+        numbers = range(50 * file, 50 * (file + 1))
+        rows = {
+            "url": locs(numbers.start, numbers.stop),
+            "updated_at": DATES[numbers.start : numbers.stop],
+            "in_stock": [n % 2 == 0 for n in numbers],
+        }
+        parquet.write_table(pa.table(rows), made / f"{file}.parquet")
+    return made
+
+
+def run(command: list[str | Path], folder: Path, **environment: str) -> str:
+    """The output of a command that must succeed."""
+    done = subprocess.run(
+        command, cwd=folder, env=os.environ | environment, capture_output=True, text=True,
+        check=False, timeout=600,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout[-2_000:] + done.stderr[-4_000:]
+    return done.stdout
 
 
 def example(engine: str, folder: Path, out: Path) -> str:

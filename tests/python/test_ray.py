@@ -18,7 +18,9 @@ import urlset
 from conftest import SITE
 from engine_cases import (
     DATES,
+    EXAMPLES,
     Store,
+    catalog,
     example,
     killing,
     listed,
@@ -26,6 +28,7 @@ from engine_cases import (
     locs,
     must_be_whole,
     paused,
+    run,
     running_store,
     staged,
     writers,
@@ -134,13 +137,13 @@ def test_wrong_options(out: Path) -> None:
 
 def test_wrong_rows(out: Path) -> None:
     write(dataset(0, 100), out)
-    # before any task runs, if the columns are known, or for the first block
-    unknown = dataset(0, 1_000).rename_columns({"loc": "address"})
+    # before any task runs, if the columns are known
+    unknown = dataset(0, 1_000).map_batches(
+        lambda batch: batch.rename_columns(["address"]), batch_format="pyarrow"
+    )
     known = ray_data.from_arrow(pa.table({"address": locs(0, 1_000)}))
-    for data in (unknown, known):
-        with pytest.raises(
-            urlset.ConfigError, match=r'^the rows: .*there are: "address"'
-        ) as caught:
+    for data, where in ((unknown, "partition"), (known, "the rows:")):
+        with pytest.raises(urlset.ConfigError, match=f'^{where} .*there are: "address"') as caught:
             write(data, out)
         assert caught.value.code == "column.missing" and "\n" not in str(caught.value)
     # other columns in a later block
@@ -326,6 +329,13 @@ def test_the_example_of_the_documents(
     parquet.write_table(rows, tmp_path / "products/1.parquet")
     exec(example("ray", tmp_path, out), {})
     assert capsys.readouterr().out.endswith("100\n")
+    assert sorted(live(out)) == sorted(locs(0, 100))
+    must_be_whole(out)
+
+
+def test_the_example_in_its_folder(tmp_path: Path, out: Path) -> None:
+    job = [sys.executable, EXAMPLES / "ray_job.py", catalog(tmp_path), SITE, out]
+    assert "100 URLs in " in run(job, tmp_path)
     assert sorted(live(out)) == sorted(locs(0, 100))
     must_be_whole(out)
 

@@ -19,7 +19,9 @@ import urlset
 from conftest import SITE
 from engine_cases import (
     DATES,
+    EXAMPLES,
     Store,
+    catalog,
     example,
     killing,
     listed,
@@ -27,6 +29,7 @@ from engine_cases import (
     locs,
     must_be_whole,
     paused,
+    run,
     running_store,
     writers,
 )
@@ -376,6 +379,16 @@ def test_the_example_of_the_documents(
     spark.createDataFrame(pa.table(rows)).write.parquet(str(tmp_path / "products"))
     monkeypatch.chdir(tmp_path)
     exec(example("spark", tmp_path, out), {})
+    assert sorted(live(out)) == sorted(locs(0, 100)[::2])
+    must_be_whole(out)
+
+
+def test_the_example_in_its_folder(tmp_path: Path, out: Path) -> None:
+    run(
+        [sys.executable, EXAMPLES / "spark_job.py", catalog(tmp_path), SITE, out], tmp_path,
+        PYSPARK_PYTHON=sys.executable, SPARK_LOCAL_IP="127.0.0.1",
+        PYSPARK_SUBMIT_ARGS="--master local[2] --conf spark.ui.enabled=false pyspark-shell",
+    )  # fmt: skip
     assert sorted(live(out)) == sorted(locs(0, 100)[::2])
     must_be_whole(out)
 
