@@ -221,6 +221,11 @@ def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[Bucket]:
 
 def test_a_random_history_in_a_store(tmp_path: Path, bucket: Bucket) -> None:
     assert history(bucket, tmp_path, 7, 12, kills=0.5) > 0
+    # what killed builds uploaded is removed, and what is live is not
+    bucket.client.put_object(Bucket=BUCKET, Key=f"maps/.urlset/lastmod-{'0' * 32}", Body=b"x")
+    live = bucket.committed()[0]
+    urlset.clean(bucket.out, older_than="0s")
+    assert bucket.records() == [f".urlset/{live}"]
 
 
 @pytest.mark.slow

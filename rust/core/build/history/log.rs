@@ -92,6 +92,11 @@ impl<'h> Log<'h> {
         Ok(())
     }
 
+    /// URLs so far.
+    pub fn urls(&self) -> u64 {
+        self.live
+    }
+
     fn write(&mut self) -> Result<()> {
         self.hasher.update(&self.block);
         self.bytes += self.block.len() as u64;
@@ -155,7 +160,7 @@ impl<'h> Log<'h> {
                 }
             }
             let since = table.gone_since(position)?.unwrap_or(self.history.seconds);
-            if self.history.seconds - since >= self.history.forget {
+            if self.history.seconds.saturating_sub(since) >= self.history.forget {
                 self.changes.forgotten += 1;
                 continue;
             }

@@ -11,7 +11,9 @@ use crate::build::history::index;
 use crate::build::history::{MAGIC, TRAILER};
 use crate::error::{ErrorCode, Result};
 use crate::flow::hash::HashKey;
-use crate::flow::history::{GONE_RECORD, History, RECORD, Table, damaged, unreadable};
+use crate::flow::history::{
+    GONE_RECORD, History, RECORD, RecordHasher, Table, damaged, unreadable,
+};
 use crate::sitemap::date::Lastmod;
 
 /// Limit of the lists of columns: one for each input with other columns.
@@ -52,7 +54,8 @@ pub fn open(old: Option<OldFile>, clock: Clock, folder: &Path, threads: usize) -
             (key, Some(table))
         }
     };
-    Ok(History { key, now, seconds: clock.now, forget: clock.forget, table })
+    let hasher = RecordHasher::new(key);
+    Ok(History { key, hasher, now, seconds: clock.now, forget: clock.forget, table })
 }
 
 fn read_trailer(OldFile { file, name, digest }: OldFile) -> Result<(HashKey, Table)> {

@@ -212,12 +212,22 @@ impl<'r> Accounting<'r> {
         Ok(())
     }
 
-    /// All rows have been read: the next run of the build continues with the URLs so far.
+    /// All rows have been read: the next run of the build continues with the URLs so far, and the
+    /// records are complete.
     pub fn end_rows(&mut self, kept: &Seen) -> Result<()> {
         if let Some(seen) = self.seen.take() {
             kept.give(seen);
         }
-        self.outcome.lastmod = self.log.take().map(Log::finish).transpose()?;
+        let Some(log) = self.log.take() else { return Ok(()) };
+        if log.urls() != self.outcome.urls {
+            let message = format!(
+                "{} records of {} URLs; nothing was published; please report this",
+                log.urls(),
+                self.outcome.urls
+            );
+            return Err(ErrorCode::InternalFates.error(message));
+        }
+        self.outcome.lastmod = Some(log.finish()?);
         Ok(())
     }
 

@@ -17,7 +17,7 @@ use crate::build::render::plan::Plan;
 use crate::flow::cell::Cell;
 use crate::flow::row::Row;
 use crate::flow::value::Value;
-use crate::sitemap::date::{DatePolicy, Written};
+use crate::sitemap::date::Lastmod;
 
 /// The first byte of each kind of value.
 mod kind {
@@ -33,6 +33,8 @@ mod kind {
 
 /// Numbers with at most 18 digits are one integer and the place of the decimal point.
 const MAX_DIGITS: usize = 18;
+/// The largest number in the first word of a value.
+const MAX_SHORT: u32 = 0xff_ffff;
 /// Decimal numbers of so many digits differ in a float of 32 bits.
 const FLOAT32_DIGITS: i64 = 1_000_000;
 /// The same for 64 bits.
@@ -44,6 +46,8 @@ const WRITTEN_EXPONENTS: (i32, i32) = (-4, 7);
 /// The values of a row in their common form. The buffers are reused for all rows.
 #[derive(Default)]
 pub(crate) struct Content {
+    /// of the current column
+    tag: u32,
     text: Vec<u8>,
     scratch: Vec<u8>,
     number: Vec<u8>,
@@ -56,13 +60,8 @@ impl Content {
         self.text.clear();
         let mut scratch = std::mem::take(&mut self.scratch);
         for column in &plan.content {
-            let start = self.text.len();
-            self.text.extend_from_slice(&column.tag);
-            let before = self.text.len();
+            self.tag = column.tag;
             self.value(row.value(column.slot, &mut scratch));
-            if self.text.len() == before {
-                self.text.truncate(start);
-            }
         }
         self.scratch = scratch;
         &self.text
@@ -80,20 +79,29 @@ impl Content {
     /// A list, struct or map. Its JSON text is another value.
     #[cold]
     fn nested(&mut self, value: Value<'_>) {
-        self.text.push(kind::LIST);
+        let start = self.text.len();
+        self.begin(kind::LIST, 0);
         let is_list = value.items(|item| {
             self.value(item);
-            self.text.push(kind::END);
+            self.begin(kind::END, 0);
         });
-        if !is_list && let Some(first) = self.text.last_mut() {
-            *first = kind::FIELDS;
+        if !is_list {
+            self.text.truncate(start);
+            self.begin(kind::FIELDS, 0);
             value.fields(|name, value| {
                 self.value(Value::Cell(name));
                 self.value(value);
-                self.text.push(kind::END);
+                self.begin(kind::END, 0);
             });
         }
-        self.text.push(kind::END);
+        self.begin(kind::END, 0);
+    }
+
+    /// Begins a value: its column, its kind and a small number.
+    #[inline]
+    fn begin(&mut self, kind: u8, more: u32) {
+        let word = u64::from(self.tag) << 32 | u64::from(kind) << 24 | u64::from(more & MAX_SHORT);
+        self.text.extend_from_slice(&word.to_le_bytes());
     }
 
     #[inline]
@@ -126,9 +134,9 @@ impl Content {
                 return self.digits(number, text);
             }
             if let [_, _, _, _, b'-', _, _, b'-', ..] = text
-                && let Ok(time) = Written::parse(text, DatePolicy::Repair)
+                && let Some(time) = Lastmod::parse(text, None)
             {
-                return self.time(time.instant().div_euclid(1_000_000));
+                return self.time(time.instant());
             }
             if let Some(number) = with_exponent(text) {
                 return self.float(number);
@@ -143,17 +151,20 @@ impl Content {
     }
 
     fn plain(&mut self, kind: u8, text: &[u8]) {
-        self.text.push(kind);
-        self.text.extend_from_slice(&(text.len() as u64).to_le_bytes());
+        let length = u32::try_from(text.len()).unwrap_or(u32::MAX).min(MAX_SHORT);
+        self.begin(kind, length);
+        if length == MAX_SHORT {
+            self.text.extend_from_slice(&(text.len() as u64).to_le_bytes());
+        }
         self.text.extend_from_slice(text);
     }
 
     fn truth(&mut self, value: bool) {
-        self.text.extend_from_slice(&[kind::TRUTH, u8::from(value)]);
+        self.begin(kind::TRUTH, u32::from(value));
     }
 
     fn time(&mut self, seconds: i64) {
-        self.text.push(kind::TIME);
+        self.begin(kind::TIME, 0);
         self.text.extend_from_slice(&seconds.to_le_bytes());
     }
 
@@ -167,9 +178,8 @@ impl Content {
         if scale > 0 && digits.abs() >= FLOAT32_DIGITS && self.float32_in_64(digits, scale) {
             return;
         }
-        self.text.push(kind::NUMBER);
+        self.begin(kind::NUMBER, scale.into());
         self.text.extend_from_slice(&digits.to_le_bytes());
-        self.text.push(scale);
     }
 
     /// A number that a float of 64 bits has only because it was one of 32 bits gets the form that it
@@ -187,9 +197,8 @@ impl Content {
         }
         let number = Digits::parse(text.fill(format_args!("{short}")).as_bytes());
         let Some((digits, scale)) = number.and_then(|number| number.exact) else { return false };
-        self.text.push(kind::NUMBER);
+        self.begin(kind::NUMBER, scale.into());
         self.text.extend_from_slice(&digits.to_le_bytes());
-        self.text.push(scale);
         true
     }
 

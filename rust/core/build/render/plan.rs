@@ -96,7 +96,7 @@ pub struct ContentColumn {
     /// The column, by slot.
     pub slot: usize,
     /// Stands for its name in the content of a row.
-    pub tag: [u8; 8],
+    pub tag: u32,
 }
 
 /// The value that the set is split by.
@@ -330,7 +330,7 @@ impl Resolver<'_> {
         let digest = |text: &str| HashKey::fixed(0, 0).hash64(text.as_bytes());
         for name in &names {
             let slot = self.any_slot("lastmod_from", name)?;
-            self.plan.content.push(ContentColumn { slot, tag: digest(name).to_le_bytes() });
+            self.plan.content.push(ContentColumn { slot, tag: digest(name) as u32 });
         }
         self.plan.content_list = digest(&names.join("\0"));
         Ok(())
