@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from ..keywords import AuditKeywords
     from .crawl import Crawl, Page
     from .journal import Journal
+    from .tally import Tally
 
 #: called with the pages judged and those of the sample
 OnProgress = Callable[[int, int], None]
@@ -71,6 +73,7 @@ def audit(
     from .journal import Journal
     from .page import Rules
     from .population import allowed_hosts, population
+    from .tally import Tally
 
     rules = Rules(chosen.bot.lower(), chosen.soft_404, chosen.check_lastmod).checked()
     with population(target, chosen) as found:
@@ -85,39 +88,38 @@ def audit(
         chosen.allow_private,
     )  # fmt: skip
     resume = None if chosen.resume is None else Path(chosen.resume)
+    tally, lock, stopped = Tally(sample), threading.Lock(), False
     with closing(Journal(resume, rules)) as journal:
-        known = {page.loc for page in journal if page.loc in sample.places}
-        pages = {loc: sample.lastmods.get(loc) for loc in sample.places if loc not in known}
-        done = len(known)
+        for page in journal:
+            tally.add(page)
+        pages = {loc: sample.lastmods.get(loc) for loc in sample.places if loc not in tally.seen}
 
         def record(page: Page) -> None:
-            nonlocal done
-            journal.add(page)
-            done += 1
+            with lock:
+                if stopped:  # the crawl did not end in time
+                    return
+                journal.add(page)
+                tally.add(page)
             if on_progress is not None:
-                on_progress(done, len(sample.places))
+                on_progress(len(tally.seen), len(sample.places))
 
         crawl = Crawl(pages, limits, rules, record)
         try:
             crawl.run()
         except KeyboardInterrupt as stop:
-            journal.seal()
+            with lock:
+                stopped = True
             if on_stop is not None:
                 on_stop(stop)
-        report = _report(str(target), by, chosen, sample, journal, crawl, started)
+        report = _report(str(target), by, chosen, sample, tally, crawl, started)
         _write_outputs(chosen, journal, sample)
     return report
 
 
 def _report(
-    target: str, by: str, options: AuditOptions, sample: Sample, journal: Journal, crawl: Crawl,
+    target: str, by: str, options: AuditOptions, sample: Sample, tally: Tally, crawl: Crawl,
     started: float,
 ) -> AuditReport:  # fmt: skip
-    from .tally import Tally
-
-    tally = Tally(sample)
-    for page in journal:
-        tally.add(page)
     sampled = sum(map(len, sample.places.values()))
     limit = options.max_bad_share
     samples: list[Finding] = [one for found in tally.samples.values() for one in found]

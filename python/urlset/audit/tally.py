@@ -24,6 +24,7 @@ class Tally:
 
     Attributes:
         counts: pages by code.
+        seen: the URLs that were counted.
         samples: the first pages of each code.
     """
 
@@ -31,7 +32,7 @@ class Tally:
         self._sample = sample
         self._by_stratum: list[Counter[str]] = [Counter() for _ in sample.strata]
         self._done = [0] * len(sample.strata)
-        self._seen: set[str] = set()
+        self.seen: set[str] = set()
         self._times = [0] * (len(TIMES) + 1)
         self._statuses: Counter[str] = Counter()
         self._types: Counter[str] = Counter()
@@ -41,19 +42,13 @@ class Tally:
     def add(self, page: Page) -> bool:
         """Counts a page; returns False if it is not in the sample, or was counted already."""
         places = self._sample.places.get(page.loc)
-        if places is None or page.loc in self._seen:
+        if places is None or page.loc in self.seen:
             return False
-        self._seen.add(page.loc)
-        codes = {fact.code for fact in page.facts}
-        severities = {CODES[code].severity for code in codes}
-        if "unjudged" in severities:
-            codes.add(UNJUDGED)
-        elif severities & {"error", "warning"}:
-            codes.add(BAD)
+        self.seen.add(page.loc)
         for place in places:
             self._done[place] += 1
-            self._by_stratum[place].update(codes)
-            self.counts.update(codes - {BAD, UNJUDGED})
+        if page.facts:
+            self._add_facts(page, places)
         self._statuses[str(page.status) if page.status is not None else "none"] += 1
         if page.content_type is not None:
             self._types[page.content_type or "none"] += 1
@@ -61,11 +56,22 @@ class Tally:
                 self._types = Counter(dict(self._types.most_common(MAX_TYPES)))
         if page.seconds is not None:
             self._times[bisect_left(TIMES, page.seconds)] += 1
+        return True
+
+    def _add_facts(self, page: Page, places: tuple[int, ...]) -> None:
+        codes = {fact.code for fact in page.facts}
+        severities = {CODES[code].severity for code in codes}
+        if "unjudged" in severities:
+            codes.add(UNJUDGED)
+        elif severities & {"error", "warning"}:
+            codes.add(BAD)
+        for place in places:
+            self._by_stratum[place].update(codes)
+            self.counts.update(codes - {BAD, UNJUDGED})
         for finding in findings_of(page, self._sample):
             listed = self.samples.setdefault(finding.code, [])
             if len(listed) < MAX_SAMPLES:
                 listed.append(finding)
-        return True
 
     @property
     def done(self) -> int:
