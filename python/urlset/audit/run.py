@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -15,7 +16,7 @@ from ..outfile import is_store, must_be_local
 from ..rows import format_of, write
 from ..transport.target import check_writable, target_of
 from .options import AuditOptions
-from .report import AuditReport, Finding
+from .report import CODES, AuditReport, Finding
 from .sample import Sample, choose
 
 if TYPE_CHECKING:
@@ -90,8 +91,8 @@ def audit(
     resume = None if chosen.resume is None else Path(chosen.resume)
     tally, lock, stopped = Tally(sample), threading.Lock(), False
     with closing(Journal(resume, rules)) as journal:
-        for page in journal:
-            tally.add(page)
+        # a page whose judgement failed is fetched again: its records do not count
+        failed = Counter(page.loc for page in journal if is_failure(page) or not tally.add(page))
         pages = {loc: sample.lastmods.get(loc) for loc in sample.places if loc not in tally.seen}
 
         def record(page: Page) -> None:
@@ -112,7 +113,7 @@ def audit(
             if on_stop is not None:
                 on_stop(stop)
         report = _report(str(target), by, chosen, sample, tally, crawl, started)
-        _write_outputs(chosen, journal, sample)
+        _write_outputs(chosen, journal, tally, failed)
     return report
 
 
@@ -164,17 +165,31 @@ def _check_outputs(options: AuditOptions) -> None:
             ) from None
 
 
-def _write_outputs(options: AuditOptions, journal: Journal, sample: Sample) -> None:
+def is_failure(page: Page) -> bool:
+    """Whether another attempt may judge a page."""
+    return any(
+        fact.code == "unreachable" or CODES[fact.code].severity == "unjudged" for fact in page.facts
+    )
+
+
+def _write_outputs(
+    options: AuditOptions, journal: Journal, tally: Tally, failed: Counter[str]
+) -> None:
+    """
+    Args:
+        failed: records at the beginning of the journal that do not count, by URL.
+    """
     from .output import FindingRows, write_drop_list
 
     def pages() -> Iterator[Page]:
-        seen = set()
+        left = failed.copy()
         for page in journal:
-            if page.loc in sample.places and page.loc not in seen:
-                seen.add(page.loc)
+            if left[page.loc] > 0:
+                left[page.loc] -= 1
+            elif page.loc in tally.seen:
                 yield page
 
     if options.output is not None:
-        write(FindingRows(pages, sample), os.fspath(options.output))
+        write(FindingRows(pages, tally.sample), os.fspath(options.output))
     if options.drop_list is not None:
         write_drop_list(os.fspath(options.drop_list), pages())

@@ -23,13 +23,14 @@ class Tally:
     """The counts of a sample.
 
     Attributes:
+        sample: the URLs.
         counts: pages by code.
         seen: the URLs that were counted.
         samples: the first pages of each code.
     """
 
     def __init__(self, sample: Sample) -> None:
-        self._sample = sample
+        self.sample = sample
         self._by_stratum: list[Counter[str]] = [Counter() for _ in sample.strata]
         self._done = [0] * len(sample.strata)
         self.seen: set[str] = set()
@@ -41,7 +42,7 @@ class Tally:
 
     def add(self, page: Page) -> bool:
         """Counts a page; returns False if it is not in the sample, or was counted already."""
-        places = self._sample.places.get(page.loc)
+        places = self.sample.places.get(page.loc)
         if places is None or page.loc in self.seen:
             return False
         self.seen.add(page.loc)
@@ -68,7 +69,7 @@ class Tally:
         for place in places:
             self._by_stratum[place].update(codes)
             self.counts.update(codes - {BAD, UNJUDGED})
-        for finding in findings_of(page, self._sample):
+        for finding in findings_of(page, self.sample):
             listed = self.samples.setdefault(finding.code, [])
             if len(listed) < MAX_SAMPLES:
                 listed.append(finding)
@@ -86,15 +87,15 @@ class Tally:
     def _count(self, place: int, code: str) -> Count:
         counts, done = self._by_stratum[place], self._done[place]
         base = done if code == UNJUDGED else done - counts[UNJUDGED]
-        return Count(self._sample.sizes[place], base, counts[code])
+        return Count(self.sample.sizes[place], base, counts[code])
 
     def strata(self) -> tuple[Stratum, ...]:
         """The strata with their estimates, in the order of their names."""
         sampled: Counter[int] = Counter()
-        for places in self._sample.places.values():
+        for places in self.sample.places.values():
             sampled.update(places)
         found = []
-        for place, name in enumerate(self._sample.strata):
+        for place, name in enumerate(self.sample.strata):
             judged = self._count(place, BAD).sampled
 
             def estimate(code: str, place: int = place) -> Estimate | None:
@@ -102,7 +103,7 @@ class Tally:
                 return _estimate(code, count.hits, of_stratum(count)) if count.sampled else None
 
             estimates = _listed(estimate, self._by_stratum[place])
-            size = self._sample.sizes[place]
+            size = self.sample.sizes[place]
             found.append(Stratum(name, size, sampled[place], judged, estimates))
         return tuple(found)
 
@@ -123,13 +124,13 @@ class Tally:
     def covered(self) -> int:
         """URLs in strata with a judged page."""
         return sum(
-            size for place, size in enumerate(self._sample.sizes) if self._count(place, BAD).sampled
+            size for place, size in enumerate(self.sample.sizes) if self._count(place, BAD).sampled
         )
 
     def not_good(self) -> float:
         """The estimated share of pages that are bad or could not be judged; 1 without a page."""
         counts = [
-            Count(self._sample.sizes[place], done, counts[BAD] + counts[UNJUDGED])
+            Count(self.sample.sizes[place], done, counts[BAD] + counts[UNJUDGED])
             for place, (done, counts) in enumerate(zip(self._done, self._by_stratum, strict=True))
         ]
         return of_set(counts).share if self.done else 1.0
