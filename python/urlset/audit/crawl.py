@@ -14,7 +14,7 @@ from ..errors import Error
 from ..threads import start
 from ..transport.retry import MAX_REDIRECTS, redirected
 from .client import Answer, Client
-from .host import AGENT, ATTEMPTS, Host
+from .host import ATTEMPTS, Host
 from .page import MAX_QUOTE, Fact, Rules, host_of, judge, legible
 
 #: seconds between two looks at the crawl, so that a signal ends the wait
@@ -120,10 +120,13 @@ class Crawl:
     async def _all(self) -> None:
         limits = self.limits
         client = Client(limits.connections, limits.seconds, limits.allow_private)
-        queues: dict[str, deque[str]] = {}
+        # by origin the URLs as listed, and as they are requested
+        queues: dict[str, deque[tuple[str, str]]] = {}
         for loc in self.pages:
-            parts = _core.split_url(_address(loc))
-            queues.setdefault(parts.origin if parts is not None else "", deque()).append(loc)
+            url = _address(loc)
+            parts = _core.split_url(url)
+            origin = parts.origin if parts is not None else ""
+            queues.setdefault(origin, deque()).append((loc, loc if url == loc else url))
         fetcher = Fetcher(client, limits)
         try:
             async with asyncio.TaskGroup() as group:
@@ -136,25 +139,24 @@ class Crawl:
             self.requests = client.requests
             await client.close()
 
-    async def _work(self, fetcher: Fetcher, origin: str, queue: deque[str]) -> None:
+    async def _work(self, fetcher: Fetcher, origin: str, queue: deque[tuple[str, str]]) -> None:
         if not fetcher.is_allowed(host_of(origin)):
             code = "off_site" if origin else "malformed"
             while queue:
-                self.record(Page(queue.popleft(), facts=(Fact(code),)))
+                self.record(Page(queue.popleft()[0], facts=(Fact(code),)))
             return
         host = fetcher.host(origin)
         await host.ready(fetcher.client, fetcher.is_allowed)
         while queue:
-            loc = queue.popleft()
-            self.record(await self._page(fetcher, host, loc))
+            self.record(await self._page(fetcher, host, *queue.popleft()))
 
-    async def _page(self, fetcher: Fetcher, host: Host, loc: str) -> Page:
-        url = _address(loc)
-        if not host.allows(url):
-            return Page(loc, facts=(Fact("disallowed", None, f"for {AGENT}; not fetched"),))
-        facts = []
-        if not host.allows_as_well(url, self.rules.bot):
-            facts.append(Fact("disallowed", None, f"for {self.rules.bot}"))
+    async def _page(self, fetcher: Fetcher, host: Host, loc: str, url: str) -> Page:
+        bot, facts = self.rules.bot, []
+        allowed = host.allows(url)
+        if not (host.allows(url, bot) if host.has_rules_for(bot) else allowed):
+            facts.append(Fact("disallowed", None, f"for {bot}"))
+        if not allowed:  # not fetched; search engines are perhaps allowed to
+            return Page(loc, facts=tuple(facts) or (Fact("robots_refused"),))
         answer, seconds = await fetcher.get(host, url)
         status, kind = answer.status, None
         if answer.failure is not None:
