@@ -116,8 +116,8 @@ def main(arguments: list[str] | None = None) -> None:
         told["coverage"] = coverage(options.coverage)
         for key in ("set", "stratum"):
             least = min(told["coverage"], key=lambda one: one[key])
-            print(f"coverage of the interval of a {key}: at least {least[key]:.1%} (rate"
-                  f" {least['rate']:.1%}, sample {least['sample']}, {least['strata']} strata)")  # fmt: skip
+            where = f"rate {least['rate']:.1%}, sample {least['sample']}, {least['strata']} strata"
+            print(f"coverage of the interval of a {key}: at least {least[key]:.1%} ({where})")
     common.write_json(options.json, "audit", arguments, told)
 
 

@@ -75,7 +75,7 @@ class Site:
 
     def fault(self, number: int) -> str | None:
         """The planted finding of a page."""
-        return FAULTS.get(f"{number % 100:02}")
+        return FAULTS.get(str(number)[-2:])
 
     def sitemaps(self, folder: Path, pages: int, per_shard: int = 50_000) -> Path:
         """A folder with the sitemaps of the first pages, and their index."""

@@ -76,8 +76,8 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "destination.store_manifests", "inspect.*", "option*", *BASE,
     ),
     "cli.*": (
-        "build.*", "inspect.*", "announce.*", "audit.*", "clean", "toml", "report", "keywords", "option*",
-        "__init__", *BASE,
+        "build.*", "inspect.*", "announce.*", "audit.*", "clean", "toml", "report", "keywords",
+        "option*", "__init__", *BASE,
     ),
     "__main__": ("cli.*", "__init__"),
     # its functions are imported when they are first used

@@ -23,6 +23,8 @@ ATTEMPTS = 3
 FIRST_WAIT, LONGEST_WAIT = 5.0, 300.0
 #: seconds between two requests after the first 429 or 503, doubled each time, and at most
 FIRST_INTERVAL, LONGEST_INTERVAL = 0.05, 10.0
+#: seconds by which a request may follow the one before too early
+MAX_LATE = 0.01
 #: seconds of a crawl-delay
 LONGEST_DELAY = 86_400.0
 
@@ -57,8 +59,9 @@ class Host:
         async with self._turn:
             while (left := max(self._next, self._resume) - time.monotonic()) > 0:
                 await asyncio.sleep(left)
-            # a request that came late does not delay those behind it
-            self._next = max(self._next, time.monotonic() - self._interval) + self._interval
+            # a timer that came a little late does not delay the requests behind it
+            late = min(self._interval, MAX_LATE)
+            self._next = max(self._next, time.monotonic() - late) + self._interval
 
     def wait(self, answer: Answer) -> None:
         """Notes an answer with 429 or 503; without allowance left the host is given up."""

@@ -16,7 +16,7 @@ computed. tests/python/test_audit_interval.py simulates the coverage.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 #: the probability that an interval misses the share, on each side
@@ -93,20 +93,30 @@ def _exact(share: float, size: float) -> Interval:
 
 
 def _quantile(probability: float, a: float, b: float) -> float:
-    """The quantile of the beta distribution."""
-    return _bisect(lambda x: beta(x, a, b) - probability, 0.0, 1.0)
+    """The quantile of the beta distribution: Newton's method, inside a bracket."""
+    low, high, x = 0.0, 1.0, a / (a + b)
+    for _ in range(200):
+        error = beta(x, a, b) - probability
+        low, high = (x, high) if error < 0 else (low, x)
+        density = _density(x, a, b)
+        new = x - error / density if density > 0 else 0.0
+        if not low < new < high:
+            new = (low + high) / 2
+        if abs(new - x) <= 1e-12 * x:
+            break
+        x = new
+    return x
 
 
-def _bisect(increasing: Callable[[float], float], low: float, high: float) -> float:
-    """The root of a function, to the precision of a float."""
-    while True:
-        middle = (low + high) / 2
-        if not low < middle < high or high - low < 1e-12 * middle:
-            return middle
-        if increasing(middle) < 0:
-            low = middle
-        else:
-            high = middle
+def _density(x: float, a: float, b: float) -> float:
+    """The density of the beta distribution."""
+    return _kernel(x, a, b) / (x * (1 - x))
+
+
+def _kernel(x: float, a: float, b: float) -> float:
+    """x^a (1 - x)^b / B(a, b)"""
+    scale = math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b)
+    return math.exp(scale + a * math.log(x) + b * math.log1p(-x))
 
 
 def beta(x: float, a: float, b: float) -> float:
@@ -119,9 +129,7 @@ def beta(x: float, a: float, b: float) -> float:
         return float(x >= 1)
     if x > (a + 1) / (a + b + 2):
         return 1.0 - beta(1 - x, b, a)
-    front = math.exp(
-        math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b) + a * math.log(x) + b * math.log1p(-x)
-    )
+    front = _kernel(x, a, b)
     # the algorithm of Lentz: the ratio of successive convergents
     c, d = 1.0, _reciprocal(1 - (a + b) * x / (a + 1))
     value, step = d, 0

@@ -90,7 +90,8 @@ def derived(locs: Any, what: str) -> Any:
     import pyarrow.compute as pc
 
     found = pc.replace_substring_regex(locs, pattern=DERIVED[what], replacement=r"\1")
-    return pc.utf8_lower(found) if what == "host" else found
+    found = pc.utf8_lower(found) if what == "host" else pc.if_else(pc.equal(found, ""), "/", found)
+    return pc.if_else(pc.match_substring_regex(locs, pattern=DERIVED[what]), found, NO_VALUE)
 
 
 @contextmanager

@@ -88,7 +88,7 @@ def choose(
     """The URLs with the smallest keyed hashes of each stratum.
 
     The choice depends on the seed and the URLs, not on their order: the same URLs are chosen again
-    when the set is audited again. Memory: about 300 bytes for each URL of the sample.
+    when the set is audited again. Memory: about 500 bytes for each URL of the sample.
 
     Args:
         batches: all URLs.

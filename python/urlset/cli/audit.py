@@ -11,10 +11,9 @@ import click
 
 from ..audit.options import AuditOptions
 from ..audit.report import BAD, CODES, UNJUDGED
-from ..option_table import options_of
 from ..wording import count, one_line
 from .output import as_json, check_target, quiet_option, write_report
-from .params import given, params_of
+from .params import Sectioned, given, params_of
 from .signals import Stopped, stopping
 
 if TYPE_CHECKING:
@@ -53,21 +52,6 @@ _COLOURS = {"error": "red", "warning": "yellow", "note": "cyan"}
 MAX_EXAMPLES, MAX_STRATA = 3, 20
 #: characters of a URL or a detail
 MAX_TEXT = 160
-
-
-class _Sections(click.Command):
-    """Options under the sections of their table."""
-
-    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        sections: dict[str, list[tuple[str, str]]] = {}
-        names = {one.name: one.section for one in options_of(AuditOptions)}
-        for param in self.get_params(ctx):
-            record = param.get_help_record(ctx)
-            if record is not None:
-                sections.setdefault(names.get(param.name or "", "Result"), []).append(record)
-        for title, records in sections.items():
-            with formatter.section(title):
-                formatter.write_dl(records)
 
 
 def _run(target: str, json_path: str | None, quiet: bool, **options: Any) -> int:
@@ -205,8 +189,10 @@ def _params() -> list[click.Parameter]:
     return params
 
 
-audit = _Sections(
+audit = Sectioned(
     "audit",
+    table=AuditOptions,
+    rest="Result",
     callback=_run,
     params=[
         click.Argument(["target"]),
