@@ -49,7 +49,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "build.check": ("destination.manifest", *BASE),
     "build.changes": ("build.differences", "destination.interface", "destination.manifest", *BASE),
     "toml": ("build.names", "option*", *BASE),
-    "build.details": ("build.rejects", "destination.manifest", "report", *BASE),
+    "build.details": BASE,
     # pages about results
     "html.*": ("report", "audit.report", *BASE),
     # a job imports all stages

@@ -70,10 +70,9 @@ class Commit:
         self._shared: list[Shard] = []
         self._hosts: dict[str, str] = {}
         self._stems: set[str] = set()
-        self.details = Details(self._options.site, self._options.dry_run)
         previous = publication.manifest()
-        if previous is not None:
-            self.details.history = previous.history
+        history = previous.history if previous is not None else ()
+        self.details = Details(self._options.site, self._options.dry_run, history)
 
     def add(self, outcomes: Iterable[Outcome], *, failed: bool = False) -> None:
         """Adds the outcomes of a part to the report."""
@@ -181,15 +180,14 @@ class Commit:
             feeds, changes = stage_feed(publication, previous, manifest, changed, target)
         started = time.monotonic()
         moves = [*changed, *indexes]
-        self.details.unchanged = (
-            not moves and previous is not None and previous.content() == manifest.content()
-        )
         history = self._history(len(changed), changes)
+        is_new = True
         try:
-            publication.publish(moves, manifest._replace(history=history), feeds)
+            is_new = publication.publish(moves, manifest._replace(history=history), feeds)
         finally:
             report.published = publication.published
-            if report.published and not self.details.unchanged:
+            self.details.unchanged = not is_new
+            if report.published and is_new:
                 self.details.history = history
         report.published = True
         report.warnings += warnings_of(dict(publication.leftovers))
