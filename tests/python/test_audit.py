@@ -20,12 +20,13 @@ import urlset as package
 from conftest import urlset
 
 pytest.importorskip("aiohttp")
-pytest.importorskip("selectolax")
+pytest.importorskip("lxml")
 pytest.importorskip("protego")
 
-from audit_site import DROPPED, FAULTS, Site, nginx
+from audit_site import DROPPED, FAULTS, NS, Site, nginx
+from hostile_server import HostileServer, index_of
 from urlset import AuditReport
-from urlset.errors import ConfigError, InputError
+from urlset.errors import ConfigError
 
 pytestmark = pytest.mark.long
 PAGES = 1_200
@@ -225,12 +226,6 @@ def test_strata(site: Site, target: Path, tmp_path: Path) -> None:
         package.audit(table, **FAST)
 
 
-def test_a_remote_set(site: Site) -> None:
-    # nginx has no sitemaps: it answers 404, and the error is that of read
-    with pytest.raises(InputError):
-        package.audit(f"{site.origin}/sitemap.xml", **FAST)
-
-
 def start(target: Path, *options: object) -> subprocess.Popen[str]:
     command = [sys.executable, "-m", "urlset", "audit", str(target), *map(str, options)]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -355,3 +350,44 @@ def test_a_hundred_thousand_pages(tmp_path: Path) -> None:
             one = package.audit(target, sample=1_000, seed=seed, **FAST).estimates[0]
             hits += one.low <= true <= one.high
         assert hits >= 16
+
+
+def test_two_audits_with_one_journal(target: Path, tmp_path: Path) -> None:
+    journal = tmp_path / "audit.jsonl"
+    process = start(
+        target, "--resume", journal, "--rate", "20", "--allow-private", "--sample", "all"
+    )
+    try:
+        wait_for(lambda: journal.exists() and journal.read_bytes().count(b"\n") > 1)
+        ended = urlset("audit", target, "--resume", journal, *FLAGS)
+        assert ended.status == 2
+        assert "another audit" in ended.err
+    finally:
+        process.kill()
+        process.communicate(timeout=60)
+
+
+def test_files_on_another_host_than_the_pages(site: Site, tmp_path: Path) -> None:
+    source = tmp_path / "in.csv"
+    source.write_text("loc\n" + "".join(f"{site.loc(n)}\n" for n in range(20, 60)))
+    out = tmp_path / "out"
+    package.build(source, site=site.origin, out=out, sitemap_url="https://cdn.example/sitemaps/")
+    report = package.audit(out, **FAST)
+    assert (report.judged, report.counts) == (40, {})
+
+
+def test_a_set_at_a_url(site: Site, tmp_path: Path) -> None:
+    locs = [site.loc(n) for n in range(100, 130)]
+    with HostileServer() as server:
+        rows = "".join(f"<url><loc>{loc}</loc></url>" for loc in locs)
+        server.pages = {
+            "/sitemap.xml": index_of(f"{server.base}/1.xml"),
+            "/1.xml": f'<urlset xmlns="{NS}">{rows}</urlset>'.encode(),
+        }
+        # its host is another one than that of the pages, which are not fetched then
+        report = package.audit(f"{server.base}/sitemap.xml", **FAST)
+        assert report.counts == {"off_site": 30}
+        hosts = site.origin.removeprefix("http://")
+        report = package.audit(f"{server.base}/sitemap.xml", hosts=hosts, **FAST)
+        assert report.judged == 30
+        assert report.counts["redirect"] == 2

@@ -20,7 +20,7 @@ from conftest import urlset
 from hostile_server import ENDLESS, FLOODS, WRONG, Connection, HostileServer, redirect, status
 
 pytest.importorskip("aiohttp")
-pytest.importorskip("selectolax")
+pytest.importorskip("lxml")
 pytest.importorskip("protego")
 
 pytestmark = pytest.mark.long

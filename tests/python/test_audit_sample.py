@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-pytest.importorskip("selectolax")
+pytest.importorskip("lxml")
 
 from urlset.audit.population import Batch
 from urlset.audit.sample import MIN_PER_STRATUM, OTHERS, allocate, choose, strata_of

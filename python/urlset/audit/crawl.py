@@ -120,10 +120,13 @@ class Crawl:
     async def _all(self) -> None:
         limits = self.limits
         client = Client(limits.connections, limits.seconds, limits.allow_private)
-        queues: dict[str, deque[str]] = {}
+        # by origin the URLs as listed, and as they are requested
+        queues: dict[str, deque[tuple[str, str]]] = {}
         for loc in self.pages:
-            parts = _core.split_url(_address(loc))
-            queues.setdefault(parts.origin if parts is not None else "", deque()).append(loc)
+            url = _address(loc)
+            parts = _core.split_url(url)
+            origin = parts.origin if parts is not None else ""
+            queues.setdefault(origin, deque()).append((loc, loc if url == loc else url))
         fetcher = Fetcher(client, limits)
         try:
             async with asyncio.TaskGroup() as group:
@@ -136,20 +139,18 @@ class Crawl:
             self.requests = client.requests
             await client.close()
 
-    async def _work(self, fetcher: Fetcher, origin: str, queue: deque[str]) -> None:
+    async def _work(self, fetcher: Fetcher, origin: str, queue: deque[tuple[str, str]]) -> None:
         if not fetcher.is_allowed(host_of(origin)):
             code = "off_site" if origin else "malformed"
             while queue:
-                self.record(Page(queue.popleft(), facts=(Fact(code),)))
+                self.record(Page(queue.popleft()[0], facts=(Fact(code),)))
             return
         host = fetcher.host(origin)
         await host.ready(fetcher.client, fetcher.is_allowed)
         while queue:
-            loc = queue.popleft()
-            self.record(await self._page(fetcher, host, loc))
+            self.record(await self._page(fetcher, host, *queue.popleft()))
 
-    async def _page(self, fetcher: Fetcher, host: Host, loc: str) -> Page:
-        url = _address(loc)
+    async def _page(self, fetcher: Fetcher, host: Host, loc: str, url: str) -> Page:
         if not host.allows(url):
             return Page(loc, facts=(Fact("disallowed", None, f"for {AGENT}; not fetched"),))
         facts = []

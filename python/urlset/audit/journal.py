@@ -6,6 +6,7 @@ the end is cut off.
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import tempfile
@@ -48,15 +49,18 @@ class Journal:
             else:
                 mode = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
                 self._file = os.fdopen(os.open(path, mode, 0o666), "r+b")
+            try:
+                fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise self._wrong("another audit is writing to it") from None
+            line = json.dumps(header).encode() + b"\n"
             first = self._file.readline(1 << 16)
-            if not first.endswith(b"\n") and not first.startswith(b"{") and first:
-                raise self._wrong("is not the file of an audit")
-            if first.endswith(b"\n"):
+            if line.startswith(first) and line != first:  # new, or killed at once
+                self._file.seek(0)
+                self._file.write(line)
+            else:
                 self._check(first, header)
                 self._file.seek(self._end())
-            else:
-                self._file.seek(0)
-                self._file.write(json.dumps(header).encode() + b"\n")
             self._file.truncate()
             self._file.flush()
         except OSError as error:

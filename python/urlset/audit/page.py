@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 from urllib.parse import urljoin
 
-from selectolax.lexbor import LexborHTMLParser
+from lxml import etree
 
 from .. import _core
 from ..errors import ConfigError, Error
@@ -96,11 +96,10 @@ def judge(
         yield Fact("noindex", None, f"X-Robots-Tag: {blocked}"[:MAX_QUOTE])
     links = headers.getall("Link", ())
     canonicals = [urljoin_safe(loc, href) for href in canonical_links(links)] if links else []
-    document = None
     if html is None or "Content-Type" not in headers:
         yield Fact("content_type", None, headers.get("Content-Type", "none")[:MAX_QUOTE])
     if html is not None and not is_plain(html, loc):
-        document = LexborHTMLParser(as_utf8(html, headers.get("Content-Type", "")))
+        document = parsed(as_utf8(html, headers.get("Content-Type", "")))
         meta = blocking_meta(document, rules.bot)
         if meta and not blocked:
             yield Fact("noindex", None, meta[:MAX_QUOTE])
@@ -120,7 +119,7 @@ def is_plain(html: bytes, loc: str) -> bool:
     Before the body there is neither ``noindex`` nor a meta element with ``none``, nor a character
     reference that could spell them, and no canonical other than its own URL; in the body, or what
     looks like it, there is no meta element and no canonical. Measured on a page of 22 kB: 40 µs
-    instead of 400 µs (benches/audit.py).
+    instead of 500 µs (benches/audit.py).
     """
     text = html.lower()
     end = text.find(b"<body")
@@ -140,7 +139,7 @@ def is_plain(html: bytes, loc: str) -> bool:
 
 
 def as_utf8(html: bytes, content_type: str) -> bytes:
-    """A document in UTF-8: lexbor reads nothing else.
+    """A document in UTF-8.
 
     Only UTF-16 differs in the letters of markup; all other encodings in use contain ASCII.
     """
@@ -171,30 +170,43 @@ def blocking_tag(values: Iterable[str], bot: str) -> str | None:
     return None
 
 
-def blocking_meta(document: LexborHTMLParser, bot: str) -> str | None:
+def parsed(html: bytes) -> Any:
+    """The elements of a document in UTF-8 that are not nested too deeply.
+
+    libxml2 takes linear time for every document. lexbor, which is faster for usual ones, took
+    minutes for a MiB of ``<div>`` (test_html_that_takes_long).
+    """
+    parser = etree.HTMLParser(encoding="utf-8", remove_comments=True, remove_pis=True)
+    try:
+        document = etree.fromstring(html, parser)
+    except etree.XMLSyntaxError:  # no element
+        document = None
+    return etree.Element("html") if document is None else document
+
+
+def blocking_meta(document: Any, bot: str) -> str | None:
     """The meta element that keeps a page out of the index, as HTML; None without one."""
-    for node in document.css("meta[name][content]"):
-        about = node.attributes
-        if (about["name"] or "").strip().lower() in ("robots", bot):
-            words = re.split(r"[\s,;]+", (about["content"] or "").lower())
-            if not _BLOCKING.isdisjoint(words):
-                return f'<meta name="{about["name"]}" content="{about["content"]}">'
+    for node in document.iter("meta"):
+        name, content = node.get("name", ""), node.get("content", "")
+        words = re.split(r"[\s,;]+", content.lower())
+        if name.strip().lower() in ("robots", bot) and not _BLOCKING.isdisjoint(words):
+            return f'<meta name="{name}" content="{content}">'
     return None
 
 
-def canonical_elements(document: LexborHTMLParser, loc: str) -> list[str]:
+def canonical_elements(document: Any, loc: str) -> list[str]:
     """The canonical URLs in the head, absolute. Search engines ignore those in the body."""
-    if document.head is None:
+    head = next(document.iter("head"), None)
+    if head is None:
         return []
-    base, found = loc, []
-    for node in document.head.css("base[href]")[:1]:
-        base = urljoin_safe(loc, node.attributes["href"] or "")
-    for node in document.head.css("link[rel][href]"):
-        about = node.attributes
-        href = (about["href"] or "").strip()
-        if href and "canonical" in (about["rel"] or "").lower().split():
-            found.append(urljoin_safe(base, href))
-    return found
+    base = next((node.get("href") for node in head.iter("base") if node.get("href")), "")
+    base = urljoin_safe(loc, base)
+    links = (node for node in head.iter("link") if (node.get("href") or "").strip())
+    return [
+        urljoin_safe(base, node.get("href").strip())
+        for node in links
+        if "canonical" in node.get("rel", "").lower().split()
+    ]
 
 
 def canonical_links(values: Iterable[str]) -> list[str]:
@@ -298,16 +310,14 @@ def compare_dates(lastmod: str, headers: Any, html: bytes | None) -> Iterator[Fa
 
 def page_date(html: bytes) -> tuple[str, datetime] | None:
     """The date of the last change that a page states, and where."""
-    document = LexborHTMLParser(html)
+    document = parsed(html)
     stated: list[tuple[str, str]] = []
-    for node in document.css("meta[property][content]"):
-        if (node.attributes["property"] or "").lower() in (
-            "article:modified_time",
-            "og:updated_time",
-        ):
-            stated.append(("article:modified_time", node.attributes["content"] or ""))
-    for node in document.css('script[type="application/ld+json"]'):
-        stated += [("dateModified", text) for text in _JSON_DATE.findall(node.text())]
+    for node in document.iter("meta"):
+        if node.get("property", "").lower() in ("article:modified_time", "og:updated_time"):
+            stated.append(("article:modified_time", node.get("content", "")))
+    for node in document.iter("script"):
+        if node.get("type", "").lower() == "application/ld+json":
+            stated += [("dateModified", text) for text in _JSON_DATE.findall(node.text or "")]
     found = [(where, date) for where, text in stated if (date := parse_date(text)) is not None]
     return max(found, key=lambda pair: pair[1], default=None)
 

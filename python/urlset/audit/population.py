@@ -215,8 +215,8 @@ def _hosts_of(found: Found, target: str) -> frozenset[str] | None:
         if rules.hosts is not None and not rules.hosts:
             return frozenset()
         hosts.update(rules.hosts or ())
-        if item.url is not None:
-            hosts.add(host_of(item.url))
+        # the files may be on another host than the pages
+        hosts.add(host_of(rules.site or item.url or ""))
     if is_url(target):
         hosts.add(host_of(target))
     return frozenset(hosts - {""}) or None

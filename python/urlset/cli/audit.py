@@ -64,10 +64,16 @@ def _run(target: str, json_path: str | None, quiet: bool, **options: Any) -> int
     check_target("json", json_path, code=UNWRITABLE, undone="nothing was fetched")
     from ..audit.run import audit as run
 
+    if json_path == "-" and options["output"] == "-":
+        raise click.UsageError("only one of --json and --output can go to stdout")
     stops: list[KeyboardInterrupt] = []
-    # the first signal ends the audit; further ones do not interrupt the report
-    with stopping(), _progress(quiet) as on_progress:
-        report = run(target, on_progress=on_progress, on_stop=stops.append, **given(options))
+    try:
+        # the first signal ends the audit; further ones do not interrupt the report
+        with stopping(), _progress(quiet) as on_progress:
+            report = run(target, on_progress=on_progress, on_stop=stops.append, **given(options))
+    except Stopped as stop:  # while the sitemaps are read
+        click.echo("urlset: stopped by a signal; nothing was fetched", err=True)
+        return stop.status
     if json_path:
         write_report(json_path, as_json(report.to_dict(), ascii=False), code=UNWRITABLE)
     if not quiet and json_path != "-":
