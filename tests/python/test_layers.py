@@ -53,7 +53,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "destination.interface", "destination.manifest", "report", "option*", *BASE,
     ),
     "toml": ("build.names", "option*", *BASE),
-    "build.details": ("build.rejects", "destination.manifest", "report", *BASE),
+    "build.details": BASE,
     # pages about results
     "html.*": ("report", "audit.report", *BASE),
     # a job imports all stages

@@ -6,12 +6,15 @@ import re
 from collections import Counter
 from pathlib import Path
 
+import pytest
 import urlset as package
 from audit_site import FAULTS, nginx
 from conftest import urlset
 from report_pages import HOSTILE, number, parse
 from urlset.audit.report import AuditReport, Estimate, Finding, Stratum
 from urlset.html.audit import audit_page
+
+pytestmark = pytest.mark.long
 
 
 def shares(text: str) -> list[float]:

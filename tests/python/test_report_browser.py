@@ -23,6 +23,8 @@ from urlset.html.audit import audit_page
 pytestmark = pytest.mark.long
 
 SIZES = {"phone": (360, 780), "tablet": (820, 1180), "desktop": (1440, 900)}
+#: milliseconds, on a loaded machine
+TIMEOUT = 120_000
 PAGES = ("build", "refused", "verify", "diff", "audit")
 
 
@@ -52,7 +54,7 @@ def chromium() -> Iterator[Any]:
         _skip("there is no playwright: scripts/browser-tools installs it")
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
-            executable_path=program, args=["--no-sandbox"], timeout=120_000
+            executable_path=program, args=["--no-sandbox"], timeout=TIMEOUT
         )
         yield browser
         browser.close()
@@ -95,6 +97,7 @@ def test_a_page_is_shown(
 ) -> None:
     width, height = SIZES[size]
     context = chromium.new_context(viewport={"width": width, "height": height}, color_scheme=scheme)
+    context.set_default_timeout(TIMEOUT)
     try:
         page = context.new_page()
         problems: list[str] = []
@@ -126,6 +129,7 @@ def test_a_page_is_shown(
 
 def test_a_page_can_be_used_with_the_keyboard(pages: dict[str, Path], chromium: Any) -> None:
     page = chromium.new_page()
+    page.set_default_timeout(TIMEOUT)
     page.goto(pages["build"].as_uri())
     page.keyboard.press("Tab")
     focused = "document.activeElement.textContent"
@@ -150,6 +154,7 @@ def test_a_page_can_be_used_with_the_keyboard(pages: dict[str, Path], chromium: 
 def test_a_page_can_be_printed(name: str, pages: dict[str, Path], chromium: Any) -> None:
     """Dark mode does not print a dark page, and nothing is wider than the paper."""
     context = chromium.new_context(color_scheme="dark", viewport={"width": 690, "height": 900})
+    context.set_default_timeout(TIMEOUT)
     page = context.new_page()
     page.goto(pages[name].as_uri())
     page.emulate_media(media="print")

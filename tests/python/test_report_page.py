@@ -17,6 +17,8 @@ import urlset as package
 from conftest import SITE, read_index, read_set, urlset
 from report_pages import HOSTILE, Element, number, parse
 
+pytestmark = pytest.mark.long
+
 AGES = ["in the future", "up to 24 hours", "24 hours to 7 days", "7 days to 30 days",
         "30 days to 90 days", "90 days to a year", "a year to 2 years", "2 years to 5 years",
         "over 5 years", "no lastmod"]  # fmt: skip

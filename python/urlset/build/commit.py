@@ -74,10 +74,9 @@ class Commit:
         #: of ordered rows, the first loc of each shard, and the shard that begins each part
         self._firsts: dict[str, str] = {}
         self._edges: set[str] = set()
-        self.details = Details(self._options.site, self._options.dry_run)
         previous = publication.manifest()
-        if previous is not None:
-            self.details.history = previous.history
+        history = previous.history if previous is not None else ()
+        self.details = Details(self._options.site, self._options.dry_run, history)
 
     def add(self, outcomes: Iterable[Outcome], *, failed: bool = False) -> None:
         """Adds the outcomes of a part to the report."""
@@ -223,17 +222,16 @@ class Commit:
             feeds, changes = stage_feed(publication, previous, manifest, changed, target)
         started = time.monotonic()
         moves = [*changed, *indexes]
-        self.details.unchanged = (
-            not moves and previous is not None and previous.content() == manifest.content()
-        )
         history = self._history(len(changed), changes)
         if records is not None:
             records.stage()
+        is_new = True
         try:
-            publication.publish(moves, manifest._replace(history=history), feeds)
+            is_new = publication.publish(moves, manifest._replace(history=history), feeds)
         finally:
             report.published = publication.published
-            if report.published and not self.details.unchanged:
+            self.details.unchanged = not is_new
+            if report.published and is_new:
                 self.details.history = history
         report.published = True
         report.warnings += warnings_of(dict(publication.leftovers))

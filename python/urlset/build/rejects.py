@@ -21,19 +21,10 @@ from ..wording import count
 if TYPE_CHECKING:
     from ..destination.interface import Publication
 
+#: the columns of the file
+COLUMNS = ("input", "row", "column", "code", "message", "value")
 #: a row has a few kilobytes at most, but the name of its column may be long
 PARQUET_BLOCK_BYTES = 16 << 20
-
-
-class Reject(NamedTuple):
-    """A rejected row, as the reject file has it."""
-
-    input: str
-    row: str
-    column: str
-    code: str
-    message: str
-    value: str
 
 
 class Kept(NamedTuple):
@@ -42,12 +33,12 @@ class Kept(NamedTuple):
     Attributes:
         path: where it is.
         counts: its rows by code, counted after the files were joined.
-        examples: the first rows of each code.
+        examples: the first rows of each code, by column.
     """
 
     path: str
     counts: dict[str, int]
-    examples: dict[str, list[Reject]]
+    examples: dict[str, list[dict[str, str]]]
 
 
 def keep_rejects(
@@ -112,7 +103,7 @@ def _move(joined: Path, target: Target, rows: int) -> None:
         joined.unlink()
 
 
-def _rows_at(file: Path, places: Sequence[int]) -> list[Reject]:
+def _rows_at(file: Path, places: Sequence[int]) -> list[dict[str, str]]:
     """The rows at these offsets. A row has a few kilobytes, since its value is cut."""
     import csv
 
@@ -122,7 +113,7 @@ def _rows_at(file: Path, places: Sequence[int]) -> list[Reject]:
             binary.seek(place)
             # the name of a column may be longer than the module accepts
             with TextIOWrapper(binary, encoding="utf-8", newline="") as text, suppress(csv.Error):
-                found.append(Reject(*next(csv.reader(text))))
+                found.append(dict(zip(COLUMNS, next(csv.reader(text)), strict=True)))
     return found
 
 

@@ -318,10 +318,10 @@ class FolderPublication:
 
     def publish(
         self, moves: Sequence[str], manifest: Manifest, feeds: Sequence[Feed] | None = None
-    ) -> None:
+    ) -> bool:
         """Makes the staged files live, in this order: the indexes last.
 
-        If nothing changed, nothing is written.
+        If nothing changed, nothing is written, and the result is False.
 
         Raises:
             PublishError: a file is in the way that no manifest lists, or the disk failed.
@@ -334,7 +334,7 @@ class FolderPublication:
                 with self.writing(self.state):
                     self.keep_feeds(feeds)
             self._done = True
-            return
+            return False
         old = set(previous.files()) if previous is not None else set()
         with self.writing(self.out), alone(self._root):
             self._check_targets(moves, manifest, old)
@@ -353,6 +353,7 @@ class FolderPublication:
             self._manifest = manifest
             self.keep_feeds(feeds)
         self._done = True
+        return True
 
     def _check_targets(self, moves: Sequence[str], manifest: Manifest, old: set[str]) -> None:
         """Checks that no file is in the way that does not belong to this set."""

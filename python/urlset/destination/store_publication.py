@@ -281,8 +281,8 @@ class StorePublication:
 
     def publish(
         self, moves: Sequence[str], manifest: Manifest, feeds: Sequence[Feed] | None = None
-    ) -> None:
-        """Makes the new set live.
+    ) -> bool:
+        """Makes the new set live; False if it was live already.
 
         Raises:
             ConflictError: ``publish.conflict``: another build has published.
@@ -307,7 +307,7 @@ class StorePublication:
         if not moves and former is not None and former.content() == manifest.content():
             self.feeds = feeds
             self.published = True
-            return
+            return False
         self._check_reused(manifest)
         data, digest, journal = self._manifest(manifest)
         self._commit(manifest, data, digest)
@@ -317,6 +317,7 @@ class StorePublication:
             if journal is not None:
                 self._complete(journal, digest)
             self._remove(former, manifest, digest)
+        return True
 
     def _check_reused(self, manifest: Manifest) -> None:
         """Shards that were there, and that no live set protected, must still be there."""

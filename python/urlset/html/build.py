@@ -158,8 +158,12 @@ def _history(history: Sequence[BuildRecord]) -> list[Columns]:
         [time, f"{build.written:,}", f"{build.shards:,}", size(build.compressed_bytes)]
         for time, build in zip(times, history, strict=True)
     ]
-    known = [(time, build.changes) for time, build in zip(times, history, strict=True)
-             if build.changes is not None]  # fmt: skip
+    # the bar of a first build, which adds all URLs, would hide the others
+    known = [
+        (time, build.changes)
+        for time, build in zip(times, history, strict=True)
+        if build.changes is not None and build.changes.added < build.urls
+    ]
     span = f"The last {len(history)} builds that changed the set, from {times[0]} to {times[-1]}."
     return [
         columns(
