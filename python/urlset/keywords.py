@@ -147,6 +147,8 @@ class BuildKeywords(TypedDict, total=False):
     """Publish nothing if the set shrank by more than this."""
     format: str | None
     """Format of the input; lines is one URL per line [by name and content]."""
+    query: str | None
+    """Query of a database, whose rows are the catalog."""
     delimiter: str | None
     """Delimiter of CSV, or 'tab' [detected]."""
     encoding: str | None

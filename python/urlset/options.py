@@ -270,6 +270,10 @@ class Options:
         None, "Run", "Format of the input; lines is one URL per line [by name and content].",
         choices=("csv", "parquet", "arrow", "jsonl", "lines"), per_set=True, core=False,
     )  # fmt: skip
+    query: str | None = option(
+        None, "Run", "Query of a database, whose rows are the catalog.", metavar="SQL",
+        per_set=True, core=False,
+    )  # fmt: skip
     delimiter: str | None = option(
         None, "Run", "Delimiter of CSV, or 'tab' [detected].", metavar="CHAR", per_set=True
     )

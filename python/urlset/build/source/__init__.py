@@ -39,6 +39,8 @@ def open_inputs(sources: Iterable[Source], options: Options) -> list[Input]:
     result: list[Input] = []
     try:
         for source in joined(sources):
+            if options.query:
+                _must_be_database(source)
             if isinstance(source, (str, os.PathLike)):
                 from .files import path_inputs
 
@@ -56,6 +58,17 @@ def open_inputs(sources: Iterable[Source], options: Options) -> list[Input]:
     if not result:
         raise ConfigError("no input is given (urlset build INPUT ...)", code="config.input")
     return result
+
+
+def _must_be_database(source: Source) -> None:
+    from .database import is_database
+
+    if not (isinstance(source, str) and is_database(source)):
+        raise ConfigError(
+            "query: every input must be a database, such as postgresql://HOST/NAME or"
+            " sqlite:///FILE",
+            code="config.query",
+        )
 
 
 def column_names(path: str, options: Options) -> list[str]:

@@ -24,6 +24,10 @@ def path_inputs(path: str, options: Options) -> Iterable[Input]:
     if path == "-":
         return [_stdin_input(options)]
     if "://" in path:
+        from .database import database_input, is_database
+
+        if is_database(path):
+            return [database_input(path, options)]
         from .remote import uri_inputs
 
         return uri_inputs(path, options, path_inputs)
