@@ -5,15 +5,19 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .build.job import Job
 from .build.part import Part
 from .build.ranges import Ranges, live_ranges
-from .errors import ConfigError, Error, PublishError
+from .errors import ConfigError, Error, PublishError, RejectLimitError
 from .option_table import options_of
 from .options import Options
 from .report import Report
+from .wording import count
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 #: options for the files of an input; the engine has read them
 OF_FILES = ("format", "delimiter", "encoding", "max_cell")
@@ -66,6 +70,19 @@ def plan_ranges(given: Mapping[str, Any], partitions: int | None) -> Ranges:
         )
     given = {"threads": 1, **given}
     return live_ranges(given, given.pop("config", None), partitions)
+
+
+def check_columns(job: Job, schema: pa.Schema) -> None:
+    """Checks the columns before any task runs: engines log the traceback of each failed task.
+
+    Raises:
+        ConfigError: a missing or ambiguous column, or one of lists or structs; the job is aborted.
+    """
+    try:
+        job.write(schema.empty_table(), name="the rows")
+    except BaseException:
+        job.abort()
+        raise
 
 
 class Batches:
@@ -137,7 +154,7 @@ def commit(job: Job, messages: Iterable[str | None]) -> Report:
         PublishError: ``job.part``: the part of a task is missing.
         Error: what :meth:`urlset.Job.commit` raises.
     """
-    parts = []
+    parts: list[Part] = []
     for number, message in enumerate(messages):
         if message is None:
             raise PublishError(
@@ -146,4 +163,13 @@ def commit(job: Job, messages: Iterable[str | None]) -> Report:
                 code="job.part",
             )
         parts.append(Part.from_json(message))
-    return job.commit(parts)
+    try:
+        return job.commit(parts)
+    except RejectLimitError as error:
+        # the rows of a partition often come from one source
+        lost = [n for n, part in enumerate(parts) if part.rows and part.rejected == part.rows]
+        if not lost or len(lost) == len(parts):
+            raise
+        named = f"{error}; of partition {lost[0]}, all {count(parts[lost[0]].rows, 'row')}"
+        more = f", and those of {len(lost) - 1:,} more" if len(lost) > 1 else ""
+        raise RejectLimitError(named + more, code=error.code) from None

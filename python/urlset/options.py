@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import re
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
@@ -17,7 +18,7 @@ from urllib.parse import urlsplit
 from . import _core
 from .errors import ConfigError
 from .option_table import check_values, option, options_of
-from .outfile import is_store, must_be_local
+from .outfile import check_page, is_store, must_be_local
 
 LIMITS = _core.limits()
 #: the columns that the core finds by name, by field
@@ -26,6 +27,8 @@ COLUMN_NAMES = _core.column_names()
 MAX_SITEMAPS = 50_000
 #: the largest number of rows that the core counts to
 MAX_COUNT = (1 << 63) - 1
+#: a time of RFC 3339 in upper case; the years that a sitemap can have
+RFC_3339 = r"(?a)(?!0000)\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d([.]\d+)?(Z|[+-]\d\d:\d\d)"
 
 Table = TypeVar("Table")
 
@@ -137,6 +140,27 @@ class Options:
         None, "Mapping", "lastmod contains integers: seconds or milliseconds since 1970.",
         choices=("seconds", "milliseconds"), per_set=True,
     )  # fmt: skip
+    lastmod_from: tuple[str, ...] = option(
+        (), "Mapping", "Columns whose content decides lastmod, such as title,price: lastmod is the"
+        " time of the build that first saw this content; '*' for all columns (docs/lastmod.md).",
+        metavar="COL,COL",
+    )  # fmt: skip
+    lastmod_ignore: tuple[str, ...] = option(
+        (), "Mapping", "Columns that '*' does not include, such as stock,updated_at.",
+        metavar="COL,COL",
+    )  # fmt: skip
+    forget: str = option(
+        "90d", "Mapping", "For how many days --lastmod-from remembers a URL that is gone.",
+        metavar="Nd",
+    )  # fmt: skip
+    now: str | None = option(
+        None, "Mapping", "The time that counts as now for --lastmod-from and for the age of"
+        " articles, such as 2026-11-22T03:00:00Z [the start of the build].", metavar="TIME",
+    )  # fmt: skip
+    lastmod_restart: bool = option(
+        False, "Mapping", "Begin --lastmod-from again as in a first build, without the times of"
+        " earlier builds.", core=False,
+    )  # fmt: skip
     changefreq: str | None = option(
         None, "Mapping", "Column, or a constant: =daily.", metavar="COL", per_set=True
     )
@@ -203,6 +227,10 @@ class Options:
         (), "Rows", "Keep rows: 'COL=VALUE' or 'COL!=VALUE' (repeatable).", metavar="COND",
         per_set=True,
     )  # fmt: skip
+    exclude: str | os.PathLike[str] | None = option(
+        None, "Rows", "File with URLs to leave out, in the column loc: the drop list of urlset"
+        " audit, for example. In any format of an input.", metavar="PATH", core=False,
+    )  # fmt: skip
     hosts: str = option(
         "same", "Rows", "Which hosts URLs may have: same, any, or a list a,b.", metavar="HOSTS",
         per_set=True,
@@ -242,6 +270,10 @@ class Options:
         None, "Run", "Format of the input; lines is one URL per line [by name and content].",
         choices=("csv", "parquet", "arrow", "jsonl", "lines"), per_set=True, core=False,
     )  # fmt: skip
+    query: str | None = option(
+        None, "Run", "Query of a database, whose rows are the catalog.", metavar="SQL",
+        per_set=True, core=False,
+    )  # fmt: skip
     delimiter: str | None = option(
         None, "Run", "Delimiter of CSV, or 'tab' [detected].", metavar="CHAR", per_set=True
     )
@@ -261,6 +293,10 @@ class Options:
         None, "Run", "Write which URLs were added, changed, removed, .csv, .jsonl or .parquet "
         "(needs --duplicates drop or fail).", metavar="PATH", core=False,
     )  # fmt: skip
+    report: str | os.PathLike[str] | None = option(
+        None, "Run", "Write a page with charts about this build and the last ones, .html.",
+        metavar="PATH", core=False,
+    )  # fmt: skip
     verify_staged: bool = option(
         False, "Run", "Read and check the whole set before it goes live.", core=False
     )
@@ -278,7 +314,7 @@ class Options:
             )
         if isinstance(self.out, str) and not self.out:
             raise ConfigError("no output folder is given (--out DIR)", code="config.out")
-        for name in ("out", "state", "rejects", "changes"):
+        for name in ("out", "state", "rejects", "changes", "report"):
             target = getattr(self, name)
             if target is not None and not is_store(target):
                 must_be_local(name, target)
@@ -286,9 +322,12 @@ class Options:
         check_values(self)
         check_name(self.name)
         self._check_changes()
+        if self.report is not None:
+            check_page(self.report)
         self.max_rejects_json()
         parse_percent("max_shrink", self.max_shrink)
         self.filters_json()
+        self._check_lastmod()
         self._check_text()
         self._check_addresses()
         return self
@@ -317,6 +356,69 @@ class Options:
                 f"changes: {os.fspath(self.changes)!r} does not end in .csv, .jsonl or .parquet",
                 code="config.changes",
             )
+
+    def _check_lastmod(self) -> None:
+        self.forget_seconds()
+        self.now_seconds()
+        columns = _names(self.lastmod_from)
+        if "*" in columns and len(columns) > 1:
+            raise ConfigError(
+                "lastmod_from: * is all columns; write it alone, or name the columns",
+                code="config.lastmod_from",
+            )
+        if self.lastmod_from and not columns:
+            raise ConfigError("lastmod_from: names no column", code="config.lastmod_from")
+        if columns and self.output == "text":
+            raise ConfigError(
+                "lastmod_from: a text sitemap contains URLs only; omit the option, or write XML",
+                code="config.text",
+            )
+        for name in ("lastmod_ignore", "lastmod_restart"):
+            if (
+                getattr(self, name)
+                and columns != ["*"]
+                and (name != "lastmod_restart" or not columns)
+            ):
+                needed = "*" if name == "lastmod_ignore" else "COL,COL"
+                raise ConfigError(f"{name}: needs --lastmod-from {needed}", code=f"config.{name}")
+
+    def forget_seconds(self) -> int:
+        """``forget`` in seconds.
+
+        Raises:
+            ConfigError: ``config.forget``.
+        """
+        match = re.fullmatch(r"(?a)(\d{1,6})\s*d", self.forget.strip())
+        if not match:
+            raise ConfigError(
+                f"forget: {self.forget!r} is not a number of days; write for example 90d",
+                code="config.forget",
+            )
+        return int(match[1]) * 86_400
+
+    def now_seconds(self) -> int | None:
+        """``now`` in seconds since 1970.
+
+        Raises:
+            ConfigError: ``config.now``.
+        """
+        if self.now is None:
+            return None
+        from datetime import datetime  # most builds do not need it
+
+        text = self.now.strip().upper()
+        try:
+            if not re.fullmatch(RFC_3339, text):
+                raise ValueError
+            # a fraction is cut
+            seconds = datetime.fromisoformat(re.sub(r"[.]\d+", "", text)).timestamp()
+        except (ValueError, OverflowError):
+            raise ConfigError(
+                f"now: {self.now!r} is not a time of RFC 3339; write for example"
+                " 2026-11-22T03:00:00Z",
+                code="config.now",
+            ) from None
+        return int(seconds)
 
     def _check_text(self) -> None:
         """A text sitemap contains URLs only."""
@@ -414,7 +516,11 @@ class Options:
 
     def _needs_now(self) -> bool:
         ages = (spec.name for spec in EXTENSION_OPTIONS if spec.kind == "age")
-        return any(getattr(self, name) != "keep" for name in ages)
+        return bool(self.lastmod_from) or any(getattr(self, name) != "keep" for name in ages)
+
+    def _now(self) -> int:
+        now = self.now_seconds()
+        return int(time.time()) if now is None else now
 
     def core_json(self) -> dict[str, Any]:
         """The configuration of the core: its options by their names, and derived values."""
@@ -429,8 +535,18 @@ class Options:
             "max_loc": self.preset.max_loc,
             "max_rejects": self.max_rejects_json(),
             "where": self.filters_json(),
-            "now": int(time.time()) if self._needs_now() else 0,
+            "ages": self.report is not None,
+            "lastmod_from": _names(self.lastmod_from),
+            "lastmod_ignore": _names(self.lastmod_ignore),
+            "forget": self.forget_seconds(),
+            "now": self._now() if self._needs_now() or self.report is not None else 0,
         }
+
+
+def _names(texts: Iterable[str]) -> list[str]:
+    """The names in lists with commas."""
+    names = (name.strip() for text in texts for name in text.split(","))
+    return [name for name in names if name]
 
 
 def _pair(text: str) -> tuple[str | None, str]:

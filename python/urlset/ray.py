@@ -82,6 +82,7 @@ def write(
     sink = SitemapSink(ordered=ranges is not None, **given)
     try:
         with _plain_errors():
+            _check_columns(dataset, sink)
             if ranges is not None:
                 _write_ranges(dataset, ranges, sink, ray_remote_args or {}, concurrency)
             else:
@@ -199,6 +200,16 @@ def _write_ranges(
             raise
         parts = []
     sink.report = engine.commit(sink.job, [part for _, part in parts])
+
+
+def _check_columns(dataset: Dataset, sink: SitemapSink) -> None:
+    """Checks the columns if they are known. (``on_write_start`` gets others in a fused read.)"""
+    try:
+        known = dataset.schema(fetch_if_missing=False)
+    except Exception:  # noqa: BLE001 - the blocks differ: Ray or the tasks report it, or it is legal
+        return
+    if known is not None and hasattr(known.base_schema, "empty_table"):
+        engine.check_columns(sink.job, known.base_schema)
 
 
 class SitemapSink(Datasink[tuple[int, str]]):

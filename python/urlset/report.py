@@ -37,7 +37,14 @@ class Shard:
 
 @dataclass(frozen=True)
 class IndexFile:
-    """A sitemap index: path in the output folder, number of sitemaps, size in bytes, URL."""
+    """A sitemap index.
+
+    Attributes:
+        path: relative to the output folder.
+        sitemaps: the number of entries.
+        bytes: the size of the file.
+        url: where it is served.
+    """
 
     path: str
     sitemaps: int
@@ -47,7 +54,13 @@ class IndexFile:
 
 @dataclass(frozen=True)
 class Warning:
-    """A warning: a stable code, the number of occurrences, and what to do."""
+    """A warning of a build.
+
+    Attributes:
+        code: stable, such as ``loc.fragment``.
+        count: the number of occurrences.
+        message: what happened and what to do.
+    """
 
     code: str
     count: int
@@ -61,14 +74,26 @@ class Report:
     Every row has one outcome: ``rows + expanded == urls + rejected + filtered + duplicates``.
 
     Attributes:
+        version: that of urlset.
         published: this build is live.
         error: ``{"code", "message"}`` of the error that ended it.
+        rows: the rows that were read.
+        urls: the URLs that were written.
+        rejected: rows without a legal URL.
+        filtered: rows that ``where`` left out.
+        duplicates: rows that ``duplicates="drop"`` left out.
+        expanded: URLs that ``alternate_rows`` added.
         seconds: the duration of the whole build.
         peak_rss: the peak memory of the process so far, in bytes.
         rejects: ``{"by_code": {code: rows}, "path": file or None}``.
+        shards: the sitemaps.
+        indexes: the indexes.
+        warnings: what was written, and is probably not intended.
         url: the URL of the first index.
         mapping: the column of each field.
         timings: seconds of ``build`` (read to staged) and ``publish``.
+        lastmod: with ``lastmod_from`` the number of URLs by what happened to their content
+            (docs/lastmod.md); else None.
     """
 
     version: str
@@ -89,10 +114,14 @@ class Report:
     url: str | None = None
     mapping: dict[str, str] = field(default_factory=dict)
     timings: dict[str, float] = field(default_factory=dict)
+    lastmod: dict[str, Any] | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """The report as ``--json`` writes it."""
-        return asdict(self)
+        """The report as ``--json`` writes it; ``lastmod`` only with ``--lastmod-from``."""
+        content = asdict(self)
+        if self.lastmod is None:
+            del content["lastmod"]
+        return content
 
 
 #: the texts of warnings by code, each after a count: what happened and what to do
@@ -110,6 +139,7 @@ NOTES = {
     " (the credentials need the permission to delete)",
     "manifest.config": "set built from scratch: its options differ from those of the live build",
     "manifest.edited": "of the live sitemaps written again: changed or removed by hand",
+    "loc.excluded": "left out: in the file of --exclude",
     "loc.over_1024": "over 1,024 characters, which Yandex refuses; shorten such URLs for Yandex",
     "loc.outside_folder": "outside the folder of the sitemaps: valid only if robots.txt or"
     " Search Console lists the index; otherwise serve the files from a higher folder"
@@ -126,6 +156,10 @@ NOTES = {
     "  (exact up to 10,000 URLs, beyond that counted in a sample); list the canonical one",
     "lastmod.same": "with the same lastmod: search engines distrust one date on all pages; map"
     " the column with the last change of each page, or omit lastmod",
+    "lastmod.clock": "with a lastmod later than the time of this build, which stayed though the"
+    " content changed: lastmod never decreases; check the clock of this machine, or --now",
+    "lastmod.columns": "not compared with the last build, since the columns of --lastmod-from are"
+    " others: each kept its lastmod, and is compared again from the next build on",
     "lastmod.invalid": "lastmod left out, not a date (--on-bad-field reject rejects the row;"
     " integers since 1970 need --lastmod-epoch)",
     "changefreq.invalid": "changefreq left out, none of the seven words"

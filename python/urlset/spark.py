@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +27,7 @@ from .options import Options
 try:
     import pyarrow as pa
     from pyspark import TaskContext
+    from pyspark.errors import PySparkException
     from pyspark.sql import functions as sf
     from pyspark.sql.datasource import DataSource, DataSourceArrowWriter, WriterCommitMessage
     from pyspark.sql.pandas.functions import arrow_udf
@@ -81,6 +83,9 @@ class SitemapSource(DataSource):
             )
         ordered = schema is not None and PREPARED in schema.names
         job = engine.plan(options_of_text(self.options), ordered=ordered)
+        # for a type that Spark cannot convert, the write itself reports it
+        with suppress(PySparkException):
+            engine.check_columns(job, to_arrow_schema(schema))
         return SitemapWriter(job)
 
 

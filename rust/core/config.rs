@@ -88,9 +88,19 @@ pub struct Config {
     pub timezone: Option<String>,
     /// The unit of integers (and of digits in text) in lastmod.
     pub lastmod_epoch: Option<Epoch>,
+    /// Count the ages of lastmods against `now`.
+    pub ages: bool,
+    /// The columns whose content decides lastmod; `*` for all columns.
+    pub lastmod_from: Vec<String>,
+    /// Columns that `*` does not include.
+    pub lastmod_ignore: Vec<String>,
+    /// Seconds for which the lastmod of a URL that is gone is remembered.
+    pub forget: i64,
     /// Rows to keep.
     #[serde(rename = "where")]
     pub filters: Vec<Filter>,
+    /// Hashes of the locs to leave out, as `build::pipeline::exclude` returns them.
+    pub exclude: String,
     /// The delimiter of CSV, or `tab`; detected by default.
     pub delimiter: Option<String>,
     /// The encoding of CSV; by default that of the byte order mark, else UTF-8.
@@ -132,7 +142,12 @@ impl Default for Config {
             relative_urls: false,
             timezone: None,
             lastmod_epoch: None,
+            ages: false,
+            lastmod_from: Vec::new(),
+            lastmod_ignore: Vec::new(),
+            forget: 90 * 86_400,
             filters: Vec::new(),
+            exclude: String::new(),
             delimiter: None,
             encoding: None,
             max_cell: 1 << 20,
@@ -178,7 +193,7 @@ pub struct Mapping {
     /// `flatten`.
     #[serde(flatten)]
     pub extensions: BTreeMap<String, ExtensionOption>,
-    /// Seconds since 1970 that count as now for the age of blocks.
+    /// Seconds since 1970 that count as now: for the age of blocks, and as the lastmod of what changes.
     pub now: i64,
 }
 

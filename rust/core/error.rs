@@ -4,6 +4,8 @@
 use std::fmt;
 use std::io;
 
+use crate::file::is_too_many;
+
 /// The class of an error. The command line turns it into the exit status,
 /// the Python binding into the class of the exception.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -98,6 +100,7 @@ error_codes! {
     InternalPanic Output "internal.panic"
     InternalRejects Output "internal.rejects"
     InternalThread Output "internal.thread"
+    LastmodDamaged Output "lastmod.damaged"
     LinesTooLong Input "lines.too_long"
     OutputDamaged Output "output.damaged"
     OutputDiskFull Output "output.disk_full"
@@ -228,7 +231,7 @@ pub fn plain(error: &io::Error) -> String {
     if let Some(end) = text.find(" (os error") {
         text.truncate(end);
     }
-    if matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE)) {
+    if is_too_many(error) {
         text.push_str("; allow more open files (ulimit -n)");
     }
     text

@@ -1,10 +1,9 @@
 //! The functions behind `urlset build` and `urlset init`.
 
 use std::collections::BTreeMap;
-use std::os::fd::BorrowedFd;
+use std::fs::File;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-
 use std::time::Duration;
 
 use crossbeam_channel::{RecvTimeoutError, bounded};
@@ -13,8 +12,9 @@ use pyo3::prelude::*;
 use pyo3::pybacked::{PyBackedBytes, PyBackedStr};
 use pyo3::types::{PyBytes, PyCapsule, PyTuple};
 use urlset_core::Error;
+use urlset_core::build::history::open::OldFile;
 use urlset_core::build::pipeline;
-use urlset_core::build::pipeline::{AnySource, Run};
+use urlset_core::build::pipeline::{AnySource, HistoryFiles, Run};
 use urlset_core::build::read::csv::{Csv, CsvOptions};
 use urlset_core::build::read::decode::OpenFile;
 use urlset_core::build::read::detect::{self, FileFormat, detect};
@@ -25,6 +25,7 @@ use urlset_core::build::render::loc::absolute;
 use urlset_core::build::render::plan;
 use urlset_core::build::write::folder::FolderSink;
 use urlset_core::build::write::gzip::{Encoder, Libdeflate};
+use urlset_core::build::write::live::{self, LiveShards};
 use urlset_core::build::write::sink::Sink;
 use urlset_core::build::write::writer::Destination;
 use urlset_core::config::{Config, LIMITS};
@@ -119,13 +120,22 @@ fn stream(object: &Bound<'_, PyAny>, name: &str, rows: usize) -> PyResult<ArrowS
     ArrowStream::new(name, stream, rows).map_err(|e| exception(object.py(), &e))
 }
 
-/// A file that Python has opened, by its descriptor, and the bytes that Python has read.
-fn open_file(object: &Bound<'_, PyAny>) -> PyResult<OpenFile> {
-    let (descriptor, head): (i32, Vec<u8>) = object.extract()?;
+/// A file that Python has opened, by its descriptor (on Windows its handle).
+fn duplicate(descriptor: isize) -> std::io::Result<File> {
+    #[cfg(unix)]
+    use std::os::fd::{BorrowedFd as Borrowed, RawFd as Raw};
+    #[cfg(windows)]
+    use std::os::windows::io::{BorrowedHandle as Borrowed, RawHandle as Raw};
+
     // SAFETY: the caller keeps the descriptor open during the call. It is duplicated at once, and
     // only this function owns the duplicate.
-    let file = unsafe { BorrowedFd::borrow_raw(descriptor) }.try_clone_to_owned()?;
-    Ok(OpenFile { file: file.into(), head })
+    Ok(unsafe { Borrowed::borrow_raw(descriptor as Raw) }.try_clone_to_owned()?.into())
+}
+
+/// A file that Python has opened, and the bytes that Python has read.
+fn open_file(object: &Bound<'_, PyAny>) -> PyResult<OpenFile> {
+    let (descriptor, head) = object.extract()?;
+    Ok(OpenFile { file: duplicate(descriptor)?, head })
 }
 
 /// An input: a tuple in Python.
@@ -207,6 +217,17 @@ fn interruptible<T: Send + 'static>(
     }
 }
 
+/// The records of the last build: descriptor (on Windows the handle), name and digest of their file.
+type OldRecords = (isize, String, String);
+
+/// The records of the last build, by the descriptor of their file, and the path for new ones.
+fn history_files(old: Option<OldRecords>, new: std::path::PathBuf) -> PyResult<HistoryFiles> {
+    let old = old.map(|(descriptor, name, digest)| {
+        Ok::<_, PyErr>(OldFile { file: duplicate(descriptor)?, name, digest })
+    });
+    Ok(HistoryFiles { old: old.transpose()?, new })
+}
+
 /// Runs the pipeline over the sources and writes the shards to `sink`: the path of a folder, or an
 /// object with `put(name, data, digest)` and `finish()`, whose first exception ends the run.
 ///
@@ -218,12 +239,14 @@ fn interruptible<T: Send + 'static>(
 /// - `encoder`: a callable that begins a gzip file and returns an object with zlib's `compress` and
 ///   `flush`, or a level of libdeflate. Without it files are not compressed.
 /// - `seen`: passed from set to set of a build.
-/// - `live`: JSON; digest and compressed_bytes by path.
+/// - `live`: the live shards, as [`pack_live`] returns them.
 /// - `tick`: called about ten times a second.
+/// - `lastmod`: with `lastmod_from`, the records of the last build, `(descriptor, name, digest)` or
+///   None, and the path for those of this one.
 ///
 /// Returns the outcome as JSON.
 #[pyfunction]
-#[pyo3(signature = (config_json, sources, sink, rejects, progress, seen, *, encoder=None, live="{}", tick=None))]
+#[pyo3(signature = (config_json, sources, sink, rejects, progress, seen, *, encoder=None, live=None, tick=None, lastmod=None))]
 #[allow(clippy::too_many_arguments)] // named in Python
 pub fn build(
     py: Python<'_>,
@@ -234,10 +257,12 @@ pub fn build(
     progress: &Progress,
     seen: &Seen,
     encoder: Option<Bound<'_, PyAny>>,
-    live: &str,
+    live: Option<Vec<u8>>,
     tick: Option<Bound<'_, PyAny>>,
+    lastmod: Option<(Option<OldRecords>, std::path::PathBuf)>,
 ) -> PyResult<String> {
     let config = config(py, config_json)?;
+    let history = lastmod.map(|(old, new)| history_files(old, new)).transpose()?;
     let sources = sources
         .into_iter()
         .map(|input| source(&config, input, batch_rows(&config)))
@@ -252,7 +277,7 @@ pub fn build(
             return Err(PyTypeError::new_err("encoder is neither a level nor a callable"));
         }),
     };
-    let live = serde_json::from_str(live).map_err(|e| PyValueError::new_err(e.to_string()))?;
+    let live = LiveShards::from_bytes(live.unwrap_or_default());
     let target = match sink.extract::<std::path::PathBuf>() {
         Ok(folder) => Target::Folder(folder),
         Err(_) => Target::Object(sink.unbind()),
@@ -265,7 +290,10 @@ pub fn build(
     let work = move || {
         let run = |sink: &dyn Sink| {
             let destination = Destination { sink, encoder: encoder.as_deref(), live };
-            pipeline::run(&config, Run { sources, destination, rejects, progress, seen: &seen })
+            pipeline::run(
+                &config,
+                Run { sources, destination, rejects, progress, seen: &seen, history },
+            )
         };
         let done = match target {
             Target::Folder(folder) => (run(&FolderSink::new(folder)), None),
@@ -390,6 +418,21 @@ pub fn preview(
     serde_json::to_string(&preview).map_err(|e| PyValueError::new_err(e.to_string()))
 }
 
+/// The hashes of the locs of an input, for the configuration `exclude` of a build.
+#[pyfunction]
+pub fn exclude(
+    py: Python<'_>,
+    config_json: &str,
+    name: String,
+    format: String,
+    object: Option<Bound<'_, PyAny>>,
+) -> PyResult<String> {
+    let config = config(py, config_json)?;
+    let input = Input(name, format, object, Vec::new());
+    let source = source(&config, input, batch_rows(&config))?;
+    interruptible(py, move || pipeline::exclude(&config, source))
+}
+
 /// An absolute URL in canonical form: percent-encoded, its host in punycode.
 #[pyfunction]
 pub fn address(py: Python<'_>, url: &str) -> PyResult<String> {
@@ -397,6 +440,23 @@ pub fn address(py: Python<'_>, url: &str) -> PyResult<String> {
         let message = format!("{url:?}: {}", fault.message());
         exception(py, &urlset_core::error::ErrorCode::ConfigUrl.error(message))
     })
+}
+
+/// Packs the live shards, each a path, a digest and the bytes of the file.
+#[pyfunction]
+pub fn pack_live<'py>(
+    py: Python<'py>,
+    shards: Vec<(PyBackedStr, PyBackedStr, u64)>,
+) -> Bound<'py, PyBytes> {
+    let shards = shards.iter().map(|(path, digest, bytes)| (&**path, &**digest, *bytes));
+    PyBytes::new(py, LiveShards::new(shards).as_bytes())
+}
+
+/// The digest and the bytes of a packed live shard.
+#[pyfunction]
+pub fn find_live(live: PyBackedBytes, path: &str) -> Option<(String, u64)> {
+    let found = live::find(&live, path)?;
+    Some((found.digest, found.compressed_bytes))
 }
 
 /// 128 bits of BLAKE3 in hexadecimal. (Importing hashlib loads OpenSSL and takes 6 ms.)
@@ -480,8 +540,13 @@ pub fn exceeds_rejects(
     Ok(config(py, config_json)?.max_rejects.is_exceeded(rejected, rows))
 }
 
-/// The number of complete rows of a reject file, by code.
+/// By code, the number of complete rows of a reject file, and the offsets of the first of them.
 #[pyfunction]
-pub fn count_rejects(py: Python<'_>, path: std::path::PathBuf) -> PyResult<BTreeMap<String, u64>> {
-    py.detach(|| urlset_core::build::write::rejects::count(&path)).map_err(|e| exception(py, &e))
+pub fn count_rejects(
+    py: Python<'_>,
+    path: std::path::PathBuf,
+) -> PyResult<BTreeMap<String, (u64, Vec<u64>)>> {
+    let counts = py.detach(|| urlset_core::build::write::rejects::count(&path));
+    let counts = counts.map_err(|e| exception(py, &e))?;
+    Ok(counts.into_iter().map(|(code, of)| (code, (of.rows, of.places))).collect())
 }

@@ -2,7 +2,7 @@
 //!
 //! The feature `inject` makes a thread panic at the point that the test selects.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::channel;
@@ -11,14 +11,17 @@ use std::thread;
 use std::time::Duration;
 
 use urlset_core::build::duplicates::seen::Seen;
-use urlset_core::build::pipeline::{AnySource, Progress, Run, run};
+use urlset_core::build::history::open::OldFile;
+use urlset_core::build::pipeline::{AnySource, HistoryFiles, Progress, Run, run};
 use urlset_core::build::read::csv::{Csv, CsvOptions};
 use urlset_core::build::read::parquet::{Parquet, ParquetOptions};
 use urlset_core::build::write::folder::FolderSink;
 use urlset_core::build::write::gzip::Libdeflate;
+use urlset_core::build::write::live::LiveShards;
 use urlset_core::build::write::writer::Destination;
 use urlset_core::config::Config;
 use urlset_core::error::{Error, Kind};
+use urlset_core::flow::outcome::Outcome;
 use urlset_core::inspect::diff::{Options as DiffOptions, SetFile};
 use urlset_core::inspect::parquet::{Failure, write};
 use urlset_core::inspect::read::{BatchStream, read};
@@ -30,7 +33,7 @@ use urlset_core::thread::armed;
 type Points = (fn(&Path) -> Told, &'static [&'static str]);
 
 /// The run, and the points that it passes. `@3`: when a thread passes it for the third time.
-const POINTS: [Points; 8] = [
+const POINTS: [Points; 9] = [
     (
         build,
         &[
@@ -56,6 +59,7 @@ const POINTS: [Points; 8] = [
     ),
     (build_large, &["worker.part", "worker.part@4", "worker.write", "collector.event@9"]),
     (build_sorted, &["sorter", "sorter.run", "sorter.run@2", "worker.write"]),
+    (build_history, &["history", "history.sort"]),
     (build_parquet, &["decoder", "decoder.group", "decoder.group@2", "reader.batch@5"]),
     (check, &["inspect", "inspect@2"]),
     (read_all, &["read", "read.file", "read.file@2", "read.flush", "read.flush@3"]),
@@ -204,13 +208,26 @@ fn files(folder: &Path) -> Vec<(PathBuf, String)> {
 }
 
 fn build_with(folder: &Path, options: &str, source: Box<dyn AnySource>, config: Config) -> Told {
+    build_after(folder, options, source, config, None).map(|outcome| outcome.urls)
+}
+
+/// The same, with the records of an earlier build.
+fn build_after(
+    folder: &Path,
+    options: &str,
+    source: Box<dyn AnySource>,
+    config: Config,
+    history: Option<HistoryFiles>,
+) -> Result<Outcome, (String, String)> {
     let out = folder.join("out");
     let _ = fs::remove_dir_all(&out);
     fs::create_dir_all(&out).unwrap();
     let encoder = Libdeflate::new(1).unwrap();
     let sink = FolderSink::new(out);
-    let destination = Destination { sink: &sink, encoder: Some(&encoder), live: HashMap::new() };
+    let destination =
+        Destination { sink: &sink, encoder: Some(&encoder), live: LiveShards::default() };
     let run_options = Run {
+        history,
         sources: vec![source],
         destination,
         rejects: folder.join("rejects.csv"),
@@ -219,7 +236,7 @@ fn build_with(folder: &Path, options: &str, source: Box<dyn AnySource>, config: 
     };
     let result = run(&config, run_options);
     match result {
-        Ok(outcome) => Ok(outcome.urls),
+        Ok(outcome) => Ok(outcome),
         Err(failed) => {
             let error = failed.error;
             assert_eq!(error.kind, Kind::Output, "{options}: {error}");
@@ -235,6 +252,27 @@ fn config(more: &str) -> Config {
 }
 
 fn csv(folder: &Path, name: &str, more: &str) -> Told {
+    let (source, config) = rows(folder, name, more);
+    build_with(folder, more, source, config)
+}
+
+/// A build that compares with the records of another.
+fn build_history(folder: &Path) -> Told {
+    let more = r#""lastmod_from": ["updated"], "now": 1795000000"#;
+    let [old, new] = ["old.records", "new.records"].map(|name| folder.join(name));
+    let run = |old: Option<OldFile>, new: &Path| {
+        let _ = fs::remove_file(new);
+        let (source, config) = rows(folder, "rows.csv", more);
+        let files = HistoryFiles { old, new: new.to_owned() };
+        build_after(folder, more, source, config, Some(files))
+    };
+    let digest = run(None, &old)?.lastmod.unwrap().digest;
+    let file = fs::File::open(&old).unwrap();
+    let changes = run(Some(OldFile { file, name: "old".into(), digest }), &new)?.lastmod.unwrap();
+    Ok(changes.kept)
+}
+
+fn rows(folder: &Path, name: &str, more: &str) -> (Box<dyn AnySource>, Config) {
     let mut config = config(more);
     config.batch_bytes = 64 << 10;
     config.sort_bytes = 200 << 10;
@@ -246,8 +284,7 @@ fn csv(folder: &Path, name: &str, more: &str) -> Told {
         lines: false,
     };
     let path = folder.join(name);
-    let source = Box::new(Csv::new(path.to_str().unwrap(), options));
-    build_with(folder, more, source, config)
+    (Box::new(Csv::new(path.to_str().unwrap(), options)), config)
 }
 
 fn build(folder: &Path) -> Told {

@@ -14,24 +14,23 @@ several parts locks it only for ``plan`` and ``commit``.
 from __future__ import annotations
 
 import os
-import resource
-import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import chain
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .. import _core
-from ..errors import ConfigError, ConflictError, Error, RejectLimitError
+from ..errors import ConfigError, ConflictError, Error, PublishError, RejectLimitError
 from ..outfile import random_id
 from ..report import Report, warnings_of
+from ..system import peak_memory
 from ..transport.target import Target
 from .commit import Commit
 from .part import Part
 from .plan import Plan, make_plan, make_plan_of_parts
+from .records import Records
 from .source import Input, Source, open_inputs
 from .source.objects import refuse_pages
 from .write import OnProgress, Writer, close_all
@@ -103,6 +102,7 @@ class Build:
         self._started = time.monotonic()
         # of each set, those that were not read yet
         self._inputs: list[list[Input]] = []
+        self._commit: Commit | None = None
 
     def run(
         self,
@@ -111,7 +111,30 @@ class Build:
         config: str | os.PathLike[str] | None = None,
         on_progress: OnProgress | None = None,
     ) -> None:
-        """Builds and publishes, and fills in the report."""
+        """Builds and publishes, fills in the report, and writes the page."""
+        try:
+            self._build(sources, given, config, on_progress)
+        except Error:
+            with suppress(PublishError):  # the first error is the one to report
+                self._write_page()
+            raise
+        try:
+            self._write_page()
+        except PublishError as error:
+            self.report.error = {"code": error.code, "message": str(error)}
+            raise
+
+    def _write_page(self) -> None:
+        if self._commit is not None:
+            self._commit.write_page()
+
+    def _build(
+        self,
+        sources: Sequence[Any],
+        given: dict[str, Any],
+        config: str | os.PathLike[str] | None,
+        on_progress: OnProgress | None,
+    ) -> None:
         try:
             plan = make_plan(sources, given, config, self._written)
             # before the destination is opened: a wrong input name creates nothing
@@ -143,23 +166,27 @@ class Build:
         plan = plan.with_live(publication)
         report.warnings += warnings_of(dict(plan.notes))
         started = time.monotonic()
-        writer = Writer(plan, publication)
-        commit = Commit(plan, publication, report)
+        commit = self._commit = Commit(plan, publication, report)
+        with Records(plan.options, publication) as records:
+            part = self._write(Writer(plan, publication, records), commit, on_progress)
         try:
-            part = writer.write(self._inputs, on_progress)
+            commit.run([part], skipped, started, records)
+        except KeyboardInterrupt:
+            if publication.is_pending():
+                self._stopped("stopped while publishing: the next build completes it")
+            raise
+
+    def _write(self, writer: Writer, commit: Commit, on_progress: OnProgress | None) -> Part:
+        try:
+            return writer.write(self._inputs, on_progress)
         except BaseException as error:
+            report = self.report
             commit.add(writer.outcomes, failed=True)
             commit.keep_rejects([path.name for path in writer.rejects], complete=False)
             if isinstance(error, RejectLimitError) and report.rejects["path"] is not None:
                 # the core does not know where the file goes
                 message = f"{error}; the reject file is {report.rejects['path']}"
                 raise RejectLimitError(message, code=error.code) from None
-            raise
-        try:
-            commit.run([part], skipped, started)
-        except KeyboardInterrupt:
-            if publication.is_pending():
-                self._stopped("stopped while publishing: the next build completes it")
             raise
 
 
@@ -197,13 +224,13 @@ class Job:
     ) -> None:
         given = {"site": site, "out": out, **options}
         plan = make_plan_of_parts(given, config, ordered=ordered)
+        job = random_id()
         with plan.publication() as publication:
             plan.check_targets(publication)
-            plan = plan.with_live(publication)
-            job = random_id()
+            plan = replace(plan, job=job).with_live(publication)
             publication.begin_parts(job)
             notes = {**_found(plan, publication), **plan.notes}
-        self._plan = replace(plan, job=job, destination=plan.destination.absolute(), notes=notes)
+        self._plan = replace(plan, destination=plan.destination.absolute(), notes=notes)
 
     @property
     def id(self) -> str:
@@ -263,10 +290,19 @@ class Job:
                     code="publish.conflict",
                 )
             report.warnings += warnings_of(dict(plan.notes))
-            Commit(plan, publication, report).run(parts, [], started)
+            commit = Commit(plan, publication, report)
+            try:
+                commit.run(parts, [], started)
+            except Error as error:
+                report.error = {"code": error.code, "message": str(error)}
+                _measure(report, started)
+                with suppress(PublishError):  # the first error is the one to report
+                    commit.write_page()
+                raise
         if plan.options.dry_run:
             self.abort()
         _measure(report, started)
+        commit.write_page()
         return report
 
     def abort(self, parts: Iterable[Part | None] = ()) -> None:
@@ -320,17 +356,3 @@ def _found(plan: Plan, publication: Publication) -> dict[str, int]:
 def _measure(report: Report, started: float) -> None:
     report.seconds = round(time.monotonic() - started, 3)
     report.peak_rss = peak_memory()
-
-
-def peak_memory() -> int:
-    """The peak memory of this process in bytes.
-
-    ``ru_maxrss`` survives exec: it may be the peak of the process that started this one. Linux has
-    the peak of this process alone in ``/proc``.
-    """
-    with suppress(OSError), Path("/proc/self/status").open("rb") as status:
-        for line in status:
-            if line.startswith(b"VmHWM:"):
-                return int(line.split()[1]) * 1024  # kilobytes
-    usage = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return usage if sys.platform == "darwin" else usage * 1024  # kilobytes, but not on macOS

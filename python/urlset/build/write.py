@@ -13,11 +13,11 @@ from .. import _core
 from ..destination.interface import Staging
 from ..errors import Error
 from ..outfile import random_id
-from ..report import Shard
 from .gzip import encoder
 from .names import taken_by, taken_stems
 from .part import Outcome, Part, content_name
-from .plan import LiveShard, Plan, index_of_sets
+from .plan import Plan, index_of_sets
+from .records import Records
 from .source import Input
 
 #: called about ten times a second while rows are read
@@ -30,15 +30,18 @@ ANY_REJECTS = {"share": 1.0}
 class Writer:
     """Writes one part of a job.
 
+    Args:
+        records: what ``lastmod_from`` keeps from build to build.
+
     Attributes:
         outcomes: of the sets that were written so far; of a failed set, what is known.
         rejects: the reject files.
     """
 
-    def __init__(self, plan: Plan, staging: Staging) -> None:
+    def __init__(self, plan: Plan, staging: Staging, records: Records | None = None) -> None:
         self.outcomes: list[Outcome] = []
         self.rejects: list[Path] = []
-        self._plan, self._staging = plan, staging
+        self._plan, self._staging, self._records = plan, staging, records
         self._seen = _core.Seen()
         # stems that the values of another set cannot have
         self._taken = taken_stems([table.options for table in plan.sets], index_of_sets(plan.sets))
@@ -88,8 +91,9 @@ class Writer:
                 progress,
                 self._seen,
                 encoder=encoder(options.level) if options.gzip else None,
-                live=json.dumps({path: shard._asdict() for path, shard in plan.live.items()}),
+                live=plan.live,
                 tick=tick,
+                lastmod=self._records.files if self._records is not None else None,
             )
         except Error as error:
             outcome = getattr(error, "outcome", None)
@@ -101,7 +105,10 @@ class Writer:
         finally:
             while inputs_of_set:
                 inputs_of_set.pop(0).close()
-        outcome = Outcome.of_core(json.loads(text))
+        content = json.loads(text)
+        if self._records is not None:
+            self._records.changes = content.get("lastmod")
+        outcome = Outcome.of_core(content)
         self._taken += taken_by(group.stem for group in outcome.groups)
         self.outcomes.append(outcome)
 
@@ -114,17 +121,13 @@ class Writer:
         shards = []
         for shard in outcome.shards:
             named = replace(shard, path=content_name(shard))
-            live = self._plan.live.get(named.path)
-            if live is not None and live.digest == named.digest:
-                named = _as_live(named, live)
+            live = _core.find_live(self._plan.live, named.path)
+            if live is not None and live[0] == named.digest:
+                named = replace(named, changed=False, compressed_bytes=live[1])
             elif shard.changed:
                 names[shard.path] = named.path
             shards.append(named)
         return replace(outcome, shards=tuple(shards))
-
-
-def _as_live(shard: Shard, live: LiveShard) -> Shard:
-    return replace(shard, changed=False, compressed_bytes=live.compressed_bytes)
 
 
 def close_all(inputs: Iterable[list[Input]]) -> None:

@@ -11,6 +11,28 @@ from ..wording import count, one_line
 MAX_INDEXES = 20
 
 
+def _of_content(report: Report) -> str:
+    """What ``--lastmod-from`` found."""
+    found = report.lastmod or {}
+    if found["first"]:
+        parts = [f"first build, nothing to compare; {count(report.urls, 'URL')}"]
+        if found["without"] < report.urls:
+            parts.append(f"{report.urls - found['without']:,} with the lastmod of their row")
+    else:
+        parts = [f"{found['changed']:,} changed", f"{found['kept']:,} unchanged"]
+        parts.append(f"{found['added']:,} new")
+        if found["adopted"]:
+            parts.append(f"{found['adopted']:,} not compared")
+    for key, what in (
+        ("without", "without lastmod"),
+        ("gone", "gone and remembered"),
+        ("forgotten", "forgotten"),
+    ):
+        if found[key]:
+            parts.append(f"{found[key]:,} {what}")
+    return ", ".join(parts)
+
+
 def show(report: Report, *, dry_run: bool) -> None:
     """Prints the result of a build."""
     rate = report.rows / report.seconds if report.seconds else 0
@@ -34,6 +56,8 @@ def show(report: Report, *, dry_run: bool) -> None:
         click.echo(f"  see {one_line(report.rejects['path'])}")
     for warning in report.warnings:
         click.echo(f"  {warning.count:,} {warning.message} [{warning.code}]")
+    if report.lastmod is not None:
+        click.echo(f"lastmod from content: {_of_content(report)}")
     size = sum(shard.compressed_bytes for shard in report.shards)
     written = f"{size / 1e6:,.1f} MB" if size >= 1e6 else f"{size / 1e3:,.1f} kB"
     kept = sum(not shard.changed for shard in report.shards)

@@ -139,13 +139,16 @@ class Publication(Staging, Protocol):
 
     def publish(
         self, moves: Sequence[str], manifest: Manifest, feeds: Sequence[Feed] | None = None
-    ) -> None:
+    ) -> bool:
         """Makes the staged files live, in this order: the indexes last.
 
         Args:
             moves: the paths of the staged files.
             manifest: of the new set; files of the previous one that it does not list are removed.
             feeds: the change feeds to deliver afterwards; None leaves those that wait.
+
+        Returns:
+            False if the set was live already with the same content, except for its history.
         """
 
     def is_pending(self) -> bool:
@@ -163,6 +166,12 @@ class Publication(Staging, Protocol):
     def remove_rejects(self) -> None:
         """Removes the reject file of a previous build."""
 
+    def put_lastmod(self, name: str, file: Path) -> None:
+        """Moves a local file of :attr:`temporary` to the records of ``lastmod_from``."""
+
+    def open_lastmod(self, name: str) -> IO[bytes] | None:
+        """The records of ``lastmod_from`` as a local file; None if they are gone."""
+
     def pending_name(self, suffix: str) -> str:
         """A name for a feed that waits."""
 
@@ -179,7 +188,7 @@ class Publication(Staging, Protocol):
         """Records which feeds still have to be delivered."""
 
     def feed_place(self, pending: str) -> str:
-        """The place of a pending feed, for messages."""
+        """The place of a pending feed, or of another file of the state, for messages."""
 
 
 class Destination(Protocol):

@@ -32,6 +32,8 @@ MAX_DEPTH = 16
 MAX_INT = (1 << 63) - 1
 #: the limit of the characters of a loc
 MAX_LOC = 2_047
+#: the builds that a manifest remembers
+MAX_HISTORY = 60
 #: the limit of Linux for a path, in bytes
 MAX_PATH = 4_096
 # patterns that only some builds need: `re` compiles them at their first use, not at start-up
@@ -39,6 +41,8 @@ DIGEST = r"[0-9a-f]{32}"
 TIME = r"(?a)\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"
 #: the name of a change feed that waits for its delivery
 PENDING = r"changes-pending-[0-9]{1,9}\.(csv|jsonl|parquet)"
+#: the name of the records of ``lastmod_from``
+LASTMOD = r"lastmod-[0-9a-f]{32}"
 #: the staging folder of a build in one process
 STAGING = "staging"
 #: the staging folder of a job with several parts, named after the id of the job
@@ -104,6 +108,20 @@ class IndexRecord(NamedTuple):
         return _without_none(self._asdict(), "digest")
 
 
+class LastmodRecord(NamedTuple):
+    """The file with the records of ``lastmod_from``, in the state folder.
+
+    Attributes:
+        file: its name, which no other file ever has.
+        bytes: its size.
+        digest: 128 bits of BLAKE3 of its bytes, hexadecimal.
+    """
+
+    file: str
+    bytes: int
+    digest: str
+
+
 class Feed(NamedTuple):
     """A change feed: its name in the state folder, and the path where it is delivered."""
 
@@ -131,6 +149,43 @@ class StoreRecord(NamedTuple):
         return self._asdict() | {"feeds": [feed._asdict() for feed in self.feeds]}
 
 
+class UrlChanges(NamedTuple):
+    """The numbers of URLs that a build added, changed and removed."""
+
+    added: int
+    changed: int
+    removed: int
+
+
+class BuildRecord(NamedTuple):
+    """A build that changed the set, for the history in its reports.
+
+    Attributes:
+        at: when it was published, UTC.
+        rows, urls, rejected: as in the report of the build.
+        shards: the number of shards of the set.
+        written: those that the build wrote.
+        bytes, compressed_bytes: of all shards.
+        seconds: from the first row to the staged set.
+        changes: of the URLs, if the build wrote a change feed.
+    """
+
+    at: str
+    rows: int
+    urls: int
+    rejected: int
+    shards: int
+    written: int
+    bytes: int
+    compressed_bytes: int
+    seconds: float
+    changes: UrlChanges | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The record as JSON; ``changes`` only where they are known."""
+        return _without_none(self._asdict(), "changes")
+
+
 class Manifest(NamedTuple):
     """What is live.
 
@@ -150,6 +205,8 @@ class Manifest(NamedTuple):
         shards, indexes: the files of the set.
         retired: shards of the previous generation that are kept for one more build.
         store: what an object store needs besides; None for a folder.
+        history: the last builds that changed the set, the newest last.
+        lastmod: the records of ``lastmod_from``.
     """
 
     urlset: str
@@ -168,6 +225,16 @@ class Manifest(NamedTuple):
     indexes: tuple[IndexRecord, ...]
     retired: tuple[str, ...]
     store: StoreRecord | None = None
+    history: tuple[BuildRecord, ...] = ()
+
+    def content(self) -> Manifest:
+        """The manifest without what differs between two builds of the same set."""
+        store = self.store
+        if store is not None:
+            store = store._replace(build="", journal=False, feeds=())
+        return self._replace(store=store, history=())
+
+    lastmod: LastmodRecord | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """The manifest as JSON."""
@@ -189,6 +256,8 @@ class Manifest(NamedTuple):
             "indexes": [index.to_dict() for index in self.indexes],
             "retired": list(self.retired),
             **({"store": self.store.to_dict()} if self.store is not None else {}),
+            **({"history": [build.to_dict() for build in self.history]} if self.history else {}),
+            **({"lastmod": self.lastmod._asdict()} if self.lastmod is not None else {}),
         }
 
     def files(self) -> Iterator[str]:
@@ -217,12 +286,12 @@ class Journal(NamedTuple):
     feeds: tuple[Feed, ...] | None = ()
     staging: str = STAGING
 
-    def to_dict(self) -> dict[str, Any]:
-        """The journal as JSON."""
+    def to_dict(self, *, with_new: bool = True) -> dict[str, Any]:
+        """The journal as JSON; the new manifest only ``with_new``, otherwise null."""
         content: dict[str, Any] = {"manifest": VERSION}
         if self.new is not None:
             content |= {"moves": list(self.moves), "remove": list(self.remove)}
-            content["new"] = self.new.to_dict()
+            content["new"] = self.new.to_dict() if with_new else None
         if self.staging != STAGING:
             content["staging"] = self.staging
         if self.feeds:
@@ -238,12 +307,23 @@ class Journal(NamedTuple):
 
 
 def _without_none(record: dict[str, Any], *names: str) -> dict[str, Any]:
-    return {key: value for key, value in record.items() if value is not None or key not in names}
+    for name in names:
+        if record[name] is None:
+            del record[name]
+    return record
 
 
-def to_json(content: Manifest | Journal) -> str:
-    """The text of the file."""
-    return json.dumps(content.to_dict(), separators=(",", ":"))
+def to_json(content: Manifest | Journal, new: str = "") -> str:
+    """The text of the file.
+
+    Args:
+        new: the text of the new manifest of a journal, if it is known: it may be long.
+    """
+    if not new or not isinstance(content, Journal):
+        return json.dumps(content.to_dict(), separators=(",", ":"))
+    text = json.dumps(content.to_dict(with_new=False), separators=(",", ":"))
+    # only a key: the quotes in a value have backslashes before them
+    return text.replace('"new":null', f'"new":{new}', 1)
 
 
 def parse_manifest(data: bytes, path: Path | str) -> Manifest:
@@ -362,6 +442,10 @@ def _manifest(content: dict[str, Any]) -> Manifest:
         indexes=tuple(map(_index, _list(content, "indexes"))),
         retired=tuple(map(_path, _list(content, "retired"))),
         store=_store(content["store"]) if "store" in content else None,
+        history=tuple(map(_build, _list(content, "history")[-MAX_HISTORY:]))
+        if "history" in content
+        else (),
+        lastmod=_lastmod(content["lastmod"]) if "lastmod" in content else None,
     )
 
 
@@ -380,10 +464,9 @@ def _journal(content: dict[str, Any]) -> Journal:
 
 
 def _shard(entry: Any) -> ShardRecord:
-    digest, changed_at = entry["digest"], entry["changed_at"]
-    if not re.fullmatch(DIGEST, digest) or not re.fullmatch(TIME, changed_at):
+    digest, changed_at = entry["digest"], _time(entry["changed_at"])
+    if not re.fullmatch(DIGEST, digest):
         raise ValueError("shard")
-    datetime.fromisoformat(changed_at)
     mtime_ns = entry["mtime_ns"]
     if type(mtime_ns) is not int:
         raise TypeError("mtime_ns")
@@ -422,6 +505,42 @@ def _store(entry: dict[str, Any]) -> StoreRecord:
         journal=entry["journal"],
         feeds=tuple(map(_feed, _list(entry, "feeds"))),
     )
+
+
+def _build(entry: Any) -> BuildRecord:
+    seconds = entry["seconds"]
+    if type(seconds) not in (int, float) or seconds < 0:
+        raise TypeError("seconds")
+    changes = None
+    if "changes" in entry:
+        found = _list(entry, "changes")
+        changes = UrlChanges(*(_count({"changes": number}, "changes") for number in found))
+    return BuildRecord(
+        at=_time(entry["at"]),
+        rows=_count(entry, "rows"),
+        urls=_count(entry, "urls"),
+        rejected=_count(entry, "rejected"),
+        shards=_count(entry, "shards"),
+        written=_count(entry, "written"),
+        bytes=_count(entry, "bytes"),
+        compressed_bytes=_count(entry, "compressed_bytes"),
+        seconds=seconds,
+        changes=changes,
+    )
+
+
+def _time(text: str) -> str:
+    if not re.fullmatch(TIME, text):
+        raise ValueError("time")
+    datetime.fromisoformat(text)
+    return text
+
+
+def _lastmod(entry: dict[str, Any]) -> LastmodRecord:
+    file, digest = _text(entry, "file"), _text(entry, "digest")
+    if not re.fullmatch(LASTMOD, file) or not re.fullmatch(DIGEST, digest):
+        raise ValueError("lastmod")
+    return LastmodRecord(file, _count(entry, "bytes"), digest)
 
 
 def _feed(entry: Any) -> Feed:

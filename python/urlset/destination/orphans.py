@@ -22,7 +22,7 @@ from .completion import Completion
 from .directory import Directory
 from .folder import FolderDestination
 from .lock import alone
-from .manifest import JOB_STAGING, PENDING, Manifest
+from .manifest import JOB_STAGING, LASTMOD, PENDING, Manifest
 from .object_store import StoreDestination
 from .state import DEFAULT_NAME, RESERVED, STATE, read_journal, read_manifest, states_in
 from .store_state import OF_A_PUBLICATION, State, journal_name, manifest_name, read_live
@@ -205,7 +205,7 @@ def _is_of_a_state(path: str, names: set[str]) -> bool:
     folder, _, name = path.rpartition("/")
     if folder and folder not in names:
         return False
-    return bool(OF_A_PUBLICATION.fullmatch(name) or re.fullmatch(PENDING, name))
+    return bool(OF_A_PUBLICATION.fullmatch(name) or re.fullmatch(f"{PENDING}|{LASTMOD}", name))
 
 
 def _protected(out: Location, state: Location | None) -> tuple[_Listed, set[str]]:
@@ -227,4 +227,6 @@ def _protected(out: Location, state: Location | None) -> tuple[_Listed, set[str]
         digest = live.digest or ""
         kept |= {of_name.key(manifest_name(digest)), of_name.key(journal_name(digest))}
         kept |= {of_name.key(feed.pending) for feed in live.manifest.store.feeds}
+        if live.manifest.lastmod is not None:
+            kept.add(of_name.key(live.manifest.lastmod.file))
     return listed, kept

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from .. import system
 from ..errors import PublishError
 from .completion import BEFORE, Completion
 from .directory import Directory
 from .lock import lock_state
-from .manifest import PENDING, STAGING, Feed, Journal, Manifest
+from .manifest import LASTMOD, PENDING, STAGING, Feed, Journal, Manifest, to_json
 from .state import (
     DEFAULT_NAME,
     JOURNAL,
@@ -73,8 +73,11 @@ class Recovery:
         if index in others:
             raise self.of_another(index, others[index])
         waiting = {feed.pending for feed in self.feeds}
+        manifest = read_manifest(self.state)
+        if manifest is not None and manifest.lastmod is not None:
+            waiting.add(manifest.lastmod.file)
         for name in self.state.list():
-            if name not in waiting and re.fullmatch(LITTER, name):
+            if name not in waiting and re.fullmatch(f"{LITTER}|{LASTMOD}", name):
                 self.state.clear(name)
 
     def others(self) -> dict[str, str]:
@@ -107,7 +110,7 @@ class Recovery:
     def keep_feeds(self, feeds: Sequence[Feed]) -> None:
         """Leaves only these feeds in the journal; without any, removes it."""
         if feeds:
-            self._steps.replace(self.state, JOURNAL, Journal(feeds=tuple(feeds)))
+            self._steps.replace(self.state, JOURNAL, to_json(Journal(feeds=tuple(feeds))))
         else:
             self.state.delete(JOURNAL)
             self.state.sync()
@@ -141,7 +144,7 @@ class Recovery:
             try:
                 self._adopt(folder, journal, self.state)
             finally:
-                os.close(lock)
+                system.unlock(lock)
             if name != DEFAULT_NAME:
                 folder.delete(LOCK)
                 with contextlib.suppress(OSError):  # not empty
@@ -170,13 +173,14 @@ class Recovery:
     def _adopt(self, source: Directory, journal: Journal | None, target: Directory) -> None:
         """Moves the state of a set to another folder; a publication that was begun is completed."""
         if journal is not None and journal.new is not None:
-            self._steps.complete(journal, journal.new, source)
+            self._steps.complete(journal, to_json(journal.new), source)
             self.recovered = True
         for pending in (name for name in source.list() if re.fullmatch(PENDING, name)):
             self._put_aside(pending, source, target)
         source.delete(JOURNAL)
         source.clear(STAGING)
-        for name in (REJECTS, MANIFEST):
+        records = [name for name in source.list() if re.fullmatch(LASTMOD, name)]
+        for name in (*records, REJECTS, MANIFEST):
             with contextlib.suppress(FileNotFoundError):
                 source.move(name, target, name)
         target.sync()
@@ -205,7 +209,7 @@ class Recovery:
         if journal is None:
             return
         if journal.new is not None:
-            self._steps.complete(journal, journal.new, self.state)
+            self._steps.complete(journal, to_json(journal.new), self.state)
             self.recovered = True
         waiting = [feed for feed in journal.feeds or () if self.state.is_file(feed.pending)]
         if journal.feeds is None:

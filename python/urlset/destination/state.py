@@ -39,7 +39,7 @@ DEFAULT_NAME = "sitemap"
 #: other names in the state folder, which no set can have there
 RESERVED = (
     r"(?ai)staging(-[0-9a-f]{32})?|lock|lock\.names|announce|(manifest|publish)\.json(\.new)?"
-    r"|rejects\.csv|(changes|rejects)-.*\.(csv|jsonl|parquet|new)"
+    r"|rejects\.csv|lastmod-[0-9a-f]{32}|(changes|rejects)-.*\.(csv|jsonl|parquet|new)"
 )
 #: leftovers of a build that ended before its journal; not the staging of jobs with several parts
 LITTER = r"staging|(manifest|publish)\.json\.new|rejects-.*\.new|changes-pending[-.].*"

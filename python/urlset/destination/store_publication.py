@@ -101,6 +101,7 @@ class StorePublication:
         self._has_rejects = True
         self._texts: dict[str, str] = {}
         self._put_feeds: set[str] = set()
+        self._put_records: list[str] = []
         self._committing = False
 
     def __enter__(self) -> StorePublication:
@@ -139,6 +140,8 @@ class StorePublication:
             # what nothing lists; what cannot be removed now stays until it is cleaned
             with contextlib.suppress(PublishError):
                 if not self.published:
+                    if not self._committing:
+                        self._state.location.delete(self._put_records)
                     for pending in self._put_feeds:
                         self.drop_feed(pending)
                 elif self._job is not None:
@@ -266,7 +269,7 @@ class StorePublication:
             return target
         target.parent.mkdir(parents=True, exist_ok=True)
         if staged and path in self._texts:
-            target.write_text(self._texts[path], encoding="utf-8")
+            target.write_bytes(self._texts[path].encode())
             return target
         return target if download(self._out, path, target) else None
 
@@ -278,8 +281,8 @@ class StorePublication:
 
     def publish(
         self, moves: Sequence[str], manifest: Manifest, feeds: Sequence[Feed] | None = None
-    ) -> None:
-        """Makes the new set live.
+    ) -> bool:
+        """Makes the new set live; False if it was live already.
 
         Raises:
             ConflictError: ``publish.conflict``: another build has published.
@@ -301,10 +304,10 @@ class StorePublication:
                 for index in manifest.indexes
             ),
         )
-        if not moves and former is not None and _content(former) == _content(manifest):
+        if not moves and former is not None and former.content() == manifest.content():
             self.feeds = feeds
             self.published = True
-            return
+            return False
         self._check_reused(manifest)
         data, digest, journal = self._manifest(manifest)
         self._commit(manifest, data, digest)
@@ -314,6 +317,7 @@ class StorePublication:
             if journal is not None:
                 self._complete(journal, digest)
             self._remove(former, manifest, digest)
+        return True
 
     def _check_reused(self, manifest: Manifest) -> None:
         """Shards that were there, and that no live set protected, must still be there."""
@@ -393,11 +397,7 @@ class StorePublication:
             if now is not None and now.data == data:
                 return
             if (now and now.version) != (record and record.version):
-                raise ConflictError(
-                    f"{location.url(key)}: another build published since this one began; its set"
-                    " is live, and nothing of this one; run the build again",
-                    code="publish.conflict",
-                )
+                raise _conflict(location.url(key))
             if isinstance(failure, Error) and (failure.code not in TEMPORARY or attempt > 1):
                 raise PublishError(f"{failure}; the previous set is still live", code=failure.code)
             time.sleep(PAUSE * attempt)
@@ -511,6 +511,9 @@ class StorePublication:
         state = []
         if self._live.digest is not None and self._live.is_index:
             state.append(self._state.key(manifest_name(self._live.digest)))
+        records = former.lastmod if former is not None else None
+        if records is not None and records != manifest.lastmod:
+            state.append(self._state.key(records.file))
         if not old and not state:
             return
         try:
@@ -548,6 +551,24 @@ class StorePublication:
         self._put_feeds.add(pending)
         self._state.upload(pending, file, "application/octet-stream")
 
+    def put_lastmod(self, name: str, file: Path) -> None:
+        """Uploads the records of this build."""
+        self._put_records.append(self._state.key(name))
+        self._state.upload(name, file, "application/octet-stream")
+
+    def open_lastmod(self, name: str) -> IO[bytes] | None:
+        """The records of the last build, as a temporary file; None if they are gone.
+
+        Raises:
+            ConflictError: ``publish.conflict``: another build has published and removed them.
+        """
+        target = self._scratch / name
+        if self._state.download(name, target):
+            return target.open("rb")
+        if not self._is_live(self._live.digest or ""):
+            raise _conflict(self._out.url(self._index))
+        return None
+
     def pending_name(self, suffix: str) -> str:
         """A name that no other build chooses."""
         return f"changes-pending-{uuid4().int % 10**9}{suffix}"
@@ -573,11 +594,12 @@ class StorePublication:
         return self._state.location.head(self._state.key(name))
 
 
-def _content(manifest: Manifest) -> Manifest:
-    """A manifest without what differs between two builds of the same set."""
-    if manifest.store is None:
-        return manifest
-    return manifest._replace(store=manifest.store._replace(build="", journal=False, feeds=()))
+def _conflict(place: str) -> ConflictError:
+    return ConflictError(
+        f"{place}: another build published since this one began; its set is live, and nothing of"
+        " this one; run the build again",
+        code="publish.conflict",
+    )
 
 
 def _denied(version: Mapping[str, Any]) -> dict[str, Any]:

@@ -11,6 +11,7 @@
 //! types of [`crate::flow`] and do not import each other.
 
 pub mod duplicates;
+pub mod history;
 pub mod pipeline;
 pub mod read;
 pub mod render;

@@ -15,6 +15,7 @@ mod accounting;
 mod assembly;
 mod collector;
 mod dispatch;
+mod exclude;
 mod gate;
 mod input;
 mod locs;
@@ -31,6 +32,7 @@ use std::thread;
 
 use crossbeam_channel::{bounded, unbounded};
 
+pub use self::exclude::exclude;
 pub use self::input::{AnyBatch, AnySource, Rendering};
 pub use self::locs::{Locs, loc_columns, locs};
 pub use self::preview::{Preview, choose, preview};
@@ -44,6 +46,8 @@ use self::gate::Gate;
 use self::reader::Reader;
 use self::worker::Worker;
 use crate::build::duplicates::seen::Seen;
+use crate::build::history::log::Log;
+use crate::build::history::open::{Clock, OldFile, open};
 use crate::build::render::hreflang_groups::HreflangGroups;
 use crate::build::render::rules::Rules;
 use crate::build::shard::Packing;
@@ -53,7 +57,7 @@ use crate::build::shard::split::Splitter;
 use crate::build::write::rejects::RejectFile;
 use crate::build::write::writer::{Destination, ShardWriter};
 use crate::config::{Config, Duplicates, Output};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::flow::memory::MemoryUse;
 use crate::flow::outcome::{Outcome, RunError};
 use crate::flow::pool::Pool;
@@ -72,6 +76,16 @@ pub struct Run<'d> {
     pub progress: Arc<Progress>,
     /// The URLs of the previous runs of the same build.
     pub seen: &'d Seen,
+    /// With `--lastmod-from`: the records of the last build, and the file for those of this one.
+    pub history: Option<HistoryFiles>,
+}
+
+/// The records of URLs from build to build.
+pub struct HistoryFiles {
+    /// Those of the last build; `None` in a first build.
+    pub old: Option<OldFile>,
+    /// The file for those of this build; it must not exist.
+    pub new: PathBuf,
 }
 
 /// Runs the sources through all stages into the sink.
@@ -90,9 +104,9 @@ pub fn run(config: &Config, run: Run<'_>) -> Result<Outcome, RunError> {
 }
 
 fn run_all(config: &Config, run: Run<'_>, panic: &Arc<FirstError>) -> Result<Outcome, RunError> {
-    let Run { sources, destination, rejects, progress, seen } = run;
+    let Run { sources, destination, rejects, progress, seen, history } = run;
     let seen_urls = (config.duplicates != Duplicates::Keep).then(|| seen.take());
-    let rules = Arc::new(Rules::new(config, seen_urls.as_ref().map(|seen| seen.key))?);
+    let rules = Rules::new(config, seen_urls.as_ref().map(|seen| seen.key))?;
     let writer = ShardWriter::new(config, destination);
     let (pool, gate) = (Pool::default(), Gate::default());
     let failed = |error| {
@@ -101,6 +115,14 @@ fn run_all(config: &Config, run: Run<'_>, panic: &Arc<FirstError>) -> Result<Out
     };
     // spill files are created in the folder of the state
     let folder = rejects.parent().map(PathBuf::from).unwrap_or_default();
+    let clock = Clock { now: config.mapping.now, forget: config.forget };
+    let opened = history.map(|HistoryFiles { old, new }| {
+        let history = open(old, clock, &folder, config.workers())?;
+        Ok::<_, Error>((Arc::new(history), new))
+    });
+    let opened = opened.transpose()?;
+    let rules = Arc::new(rules.with_history(opened.as_ref().map(|(history, _)| history.clone())));
+    let log = opened.as_ref().map(|(history, new)| Log::new(history, new)).transpose()?;
 
     let outcome = thread::scope(|scope| {
         // they are dropped with the closure, however it ends; then all threads of the scope end
@@ -151,7 +173,13 @@ fn run_all(config: &Config, run: Run<'_>, panic: &Arc<FirstError>) -> Result<Out
             seen,
             pool: pool.clone(),
             buffers,
-            accounting: Accounting::new(config, &progress, seen_urls, RejectFile::new(rejects)),
+            accounting: Accounting::new(
+                config,
+                &progress,
+                seen_urls,
+                RejectFile::new(rejects),
+                log,
+            )?,
             assembly: Assembly {
                 groups: groups(config),
                 sorter: sorter.transpose()?,

@@ -7,11 +7,13 @@ use std::ops::Range;
 use std::sync::OnceLock;
 
 use crate::flow::entry::{Entry, NO_LASTMOD, Totals};
+use crate::flow::history::Stamp;
 use crate::flow::member::Member;
 use crate::flow::memory::{Charge, MemoryUse};
 use crate::flow::order::LocRange;
 use crate::flow::pool::{Buffers, Pool};
 use crate::flow::sample::Sample;
+use crate::sitemap::age::{AgeBounds, Ages};
 use crate::sitemap::date::Order;
 use crate::sitemap::namespaces;
 
@@ -70,6 +72,8 @@ pub struct Chunk {
     pub boundaries: Vec<u64>,
     /// The range of the locs, if a worker has determined it.
     pub range: Option<LocRange>,
+    /// For each entry its record, with `--lastmod-from`.
+    pub stamps: Vec<Stamp>,
     /// Rows that became no URL.
     pub rejects: Vec<Reject>,
     /// Rows seen.
@@ -95,10 +99,10 @@ pub struct Chunk {
 impl Chunk {
     /// An empty chunk in used buffers, which go back to `pool` when it is dropped.
     pub fn new(pool: &Pool) -> Chunk {
-        let Buffers { bytes, entries, keys, boundaries } = pool.take();
+        let Buffers { bytes, entries, keys, boundaries, stamps } = pool.take();
         let mut chunk = Chunk::default();
         (chunk.bytes, chunk.entries) = (bytes, entries);
-        (chunk.keys, chunk.boundaries) = (keys, boundaries);
+        (chunk.keys, chunk.boundaries, chunk.stamps) = (keys, boundaries, stamps);
         chunk.pool = Some(pool.clone());
         chunk
     }
@@ -110,6 +114,7 @@ impl Chunk {
             + self.entries.capacity() * size_of::<Entry>()
             + self.keys.capacity() * size_of::<u128>()
             + self.boundaries.capacity() * size_of::<u64>()
+            + self.stamps.capacity() * size_of::<Stamp>()
             + self.splits.capacity() * size_of::<SplitSpan>()
             + self.split_text.capacity()
             + self.samples.capacity() * size_of::<Sample>()
@@ -124,13 +129,13 @@ impl Chunk {
     }
 
     /// Takes out the complete entries and leaves an empty chunk; the current row may continue in it.
-    pub fn take_full(&mut self) -> Chunk {
+    pub fn take_full(&mut self, ages: Option<&AgeBounds>) -> Chunk {
         let mut next = self.pool.as_ref().map_or_else(Chunk::default, Chunk::new);
         next.row_notes = take(&mut self.row_notes);
         // the next chunk will be full as well; growing by doubling would take twice the memory
         next.bytes.reserve_exact(FULL_BYTES + FULL_BYTES / 8);
         let mut full = replace(self, next);
-        full.sum_up();
+        full.sum_up(ages);
         full
     }
 
@@ -162,14 +167,24 @@ impl Chunk {
     }
 
     /// Computes the totals of the entries. The thread that made them does so, while they are in its
-    /// cache: the packer would wait for memory (measured: 8 ns a row).
-    pub fn sum_up(&mut self) {
-        let mut totals = Totals { namespaces: 0, news: 0, newest: NO_LASTMOD, oldest: Order::MAX };
+    /// cache: the packer would wait for memory (measured: 8 ns a row). With `ages` those of the
+    /// lastmods are counted.
+    pub fn sum_up(&mut self, ages: Option<&AgeBounds>) {
+        let mut totals = Totals {
+            namespaces: 0,
+            news: 0,
+            newest: NO_LASTMOD,
+            oldest: Order::MAX,
+            ages: Ages::default(),
+        };
         for entry in &self.entries {
             totals.namespaces |= entry.namespaces;
             totals.news += u32::from(entry.namespaces & namespaces::NEWS != 0);
             totals.newest = totals.newest.max(entry.newest);
             totals.oldest = totals.oldest.min(entry.newest);
+        }
+        if let Some(bounds) = ages {
+            self.entries.iter().for_each(|entry| bounds.count(entry.newest, &mut totals.ages));
         }
         self.totals = Some(totals);
     }
@@ -195,6 +210,7 @@ impl Chunk {
         cut(&mut self.entries, indices());
         cut(&mut self.keys, indices());
         cut(&mut self.boundaries, indices());
+        cut(&mut self.stamps, indices());
         cut(&mut self.members, indices());
         cut(&mut self.splits, indices());
     }
@@ -241,6 +257,7 @@ impl Drop for Chunk {
                 entries: take(&mut self.entries),
                 keys: take(&mut self.keys),
                 boundaries: take(&mut self.boundaries),
+                stamps: take(&mut self.stamps),
             });
         }
     }

@@ -24,6 +24,11 @@ impl HashKey {
         HashKey { low, high }
     }
 
+    /// Its two halves, to keep it for another run.
+    pub fn parts(self) -> (u64, u64) {
+        (self.low, self.high)
+    }
+
     /// 128 bits.
     #[inline]
     pub fn hash128(self, bytes: &[u8]) -> u128 {

@@ -10,6 +10,7 @@ pub mod cell;
 pub mod chunk;
 pub mod entry;
 pub mod hash;
+pub mod history;
 pub mod json;
 pub mod key_set;
 pub mod member;

@@ -8,6 +8,7 @@ use serde::Serialize;
 use crate::error::Error;
 use crate::flow::entry::NO_LASTMOD;
 use crate::flow::shard::Set;
+use crate::sitemap::age::STEPS;
 use crate::sitemap::date::{Order, order_text};
 
 /// One shard, as the manifest and the report list it.
@@ -101,6 +102,42 @@ pub struct Outcome {
     pub sets: Vec<SetEntry>,
     /// The source of each field, for the first input.
     pub mapping: Vec<Chosen>,
+    /// The ages of the lastmods of the URLs, as [`crate::sitemap::age::Ages`]; zeros if they are not
+    /// counted.
+    pub ages: [u64; STEPS.len() + 2],
+    /// What `--lastmod-from` found.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lastmod: Option<LastmodChanges>,
+}
+
+/// What `--lastmod-from` found, and the file with its records.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct LastmodChanges {
+    /// There were no records: nothing could be compared.
+    pub first: bool,
+    /// URLs whose content is the same.
+    pub kept: u64,
+    /// URLs whose content changed.
+    pub changed: u64,
+    /// URLs of which there was no record.
+    pub added: u64,
+    /// URLs whose content was not compared, since the list of columns is another one.
+    pub adopted: u64,
+    /// Those of `changed` whose lastmod was later than now, and stayed.
+    pub clock_behind: u64,
+    /// URLs without lastmod.
+    pub without: u64,
+    /// Records of URLs that are gone.
+    pub gone: u64,
+    /// URLs that were gone for long enough to be forgotten.
+    pub forgotten: u64,
+    /// Lists of columns that the inputs had.
+    #[serde(skip)]
+    pub lists: u32,
+    /// Bytes of the file.
+    pub bytes: u64,
+    /// Its digest.
+    pub digest: String,
 }
 
 /// Why a run failed.

@@ -451,18 +451,38 @@ pub type Order = i64;
 
 /// The text of an [`Order`].
 pub fn order_text(order: Order) -> String {
-    let digits = order >> 1;
-    let part = |power: i64, modulus: i64| digits / power % modulus;
-    let date = format!(
-        "{:04}-{:02}-{:02}",
-        part(10_000_000_000, 10_000),
-        part(100_000_000, 100),
-        part(1_000_000, 100)
-    );
-    if order & 1 == 0 {
-        return date;
+    let mut text = [0; 20];
+    let length = write_order(order, &mut text);
+    String::from_utf8_lossy(&text[..length.unwrap_or(0)]).into_owned()
+}
+
+/// Writes the text of an [`Order`] to `out`, and returns its length; `None` if it is that of no date
+/// of the years 0001 to 9999.
+#[inline]
+pub fn write_order(order: Order, out: &mut [u8; 20]) -> Option<usize> {
+    let number = u64::try_from(order >> 1).ok().filter(|&n| n < 100_000_000_000_000)?;
+    let (date, time) = ((number / 1_000_000) as u32, (number % 1_000_000) as u32);
+    let (year, month, day) = (date / 10_000, date / 100 % 100, date % 100);
+    let (hour, minute, second) = (time / 10_000, time / 100 % 100, time % 100);
+    let last =
+        if month == 2 { 28 + u32::from(is_leap(year)) } else { 30 + (month ^ month >> 3) % 2 };
+    if year == 0 || !(1..=12).contains(&month) || !(1..=last).contains(&day) {
+        return None;
     }
-    format!("{date}T{:02}:{:02}:{:02}Z", part(10_000, 100), part(100, 100), part(1, 100))
+    let [y1, y2, y3, y4, m1, m2, d1, d2] = digits([year / 100, year % 100, month, day]);
+    if order & 1 == 0 {
+        out[..10].copy_from_slice(&[y1, y2, y3, y4, b'-', m1, m2, b'-', d1, d2]);
+        return (time == 0).then_some(10);
+    }
+    let [h1, h2, n1, n2, s1, s2, ..] = digits([hour, minute, second, 0]);
+    *out = [
+        y1, y2, y3, y4, b'-', m1, m2, b'-', d1, d2, b'T', h1, h2, b':', n1, n2, b':', s1, s2, b'Z',
+    ];
+    (hour < 24 && minute < 60 && second < 60).then_some(20)
+}
+
+fn is_leap(year: u32) -> bool {
+    year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400))
 }
 
 /// The forms that most catalogs use, without calendar arithmetic: `YYYY-MM-DD`, and `YYYY-MM-DD` +

@@ -4,27 +4,33 @@
 use std::mem::take;
 use std::sync::atomic::Ordering;
 
+use crate::build::duplicates::exclusion::Exclusion;
 use crate::build::duplicates::seen::{Seen, SeenUrls};
+use crate::build::history::log::Log;
 use crate::build::pipeline::message::Input;
 use crate::build::pipeline::progress::Progress;
 use crate::build::pipeline::warnings::Warnings;
+use crate::build::render::rules::Rules;
 use crate::build::write::rejects::RejectFile;
-use crate::config::{Config, Duplicates, MaxRejects, OnInvalid};
+use crate::config::{Config, Duplicates, MaxRejects, OnInvalid, Output};
 use crate::error::{ErrorCode, Result};
 use crate::flow::chunk::{Chunk, Reject};
 use crate::flow::order::LocRange;
 use crate::flow::outcome::{Outcome, RunError, SetEntry, ShardEntry};
-use crate::flow::sample::Rate;
 use crate::sitemap::escape::unescaped;
 
 /// The accounts of a run.
 pub(crate) struct Accounting<'r> {
     config: &'r Config,
     progress: &'r Progress,
+    /// the URLs to leave out, if there are any
+    exclusion: Option<Exclusion>,
     /// the URLs so far, unless duplicates are kept
     seen: Option<SeenUrls>,
     rejects: RejectFile,
     warnings: Warnings,
+    /// the records of URLs, if content decides lastmod
+    log: Option<Log<'r>>,
     /// the counts so far
     pub outcome: Outcome,
     position: BatchPosition,
@@ -50,16 +56,34 @@ impl BatchPosition {
 
 impl<'r> Accounting<'r> {
     /// Accounts without any row.
+    ///
+    /// # Errors
+    /// `config.invalid` for an exclusion that is not one.
     pub fn new(
         config: &'r Config,
         progress: &'r Progress,
         seen: Option<SeenUrls>,
         rejects: RejectFile,
-    ) -> Accounting<'r> {
+        log: Option<Log<'r>>,
+    ) -> Result<Accounting<'r>> {
         let (outcome, warnings) = (Outcome::default(), Warnings::default());
         let position = BatchPosition::default();
         let last = Vec::new();
-        Accounting { config, progress, seen, rejects, warnings, outcome, position, last }
+        let exclusion = (!config.exclude.is_empty())
+            .then(|| Exclusion::parse(&config.exclude, config.output == Output::Text))
+            .transpose()?;
+        Ok(Accounting {
+            config,
+            progress,
+            exclusion,
+            seen,
+            rejects,
+            warnings,
+            outcome,
+            position,
+            last,
+            log,
+        })
     }
 
     /// The rows that follow belong to another input.
@@ -68,6 +92,9 @@ impl<'r> Accounting<'r> {
             self.outcome.mapping.clone_from(&input.chosen);
         }
         self.position = BatchPosition::default();
+        if let Some(log) = &mut self.log {
+            log.columns(input.plan.content_list);
+        }
     }
 
     /// The rows that follow belong to another batch.
@@ -85,12 +112,12 @@ impl<'r> Accounting<'r> {
         self.position.row(0)
     }
 
-    /// Counts the outcomes of the rows of a chunk, and removes duplicates from it.
+    /// Counts the outcomes of the rows of a chunk, and removes excluded URLs and duplicates from it.
     ///
     /// # Errors
     /// A rejected row under `--on-invalid fail`, a duplicate under `--duplicates fail`, too many
     /// rejected rows, or a reject file that cannot be written.
-    pub fn add(&mut self, input: &Input, chunk: &mut Chunk, rate: &Rate) -> Result<(), RunError> {
+    pub fn add(&mut self, input: &Input, chunk: &mut Chunk, rules: &Rules) -> Result<(), RunError> {
         self.outcome.rows += chunk.rows;
         self.outcome.filtered += chunk.filtered;
         self.outcome.expanded += chunk.expanded;
@@ -106,13 +133,39 @@ impl<'r> Accounting<'r> {
             return Err(self.too_many_rejects(&limit.to_string()));
         }
         self.check_order(input, chunk)?;
+        if let Some(exclusion) = &self.exclusion {
+            let removed = exclusion.remove(chunk);
+            self.outcome.filtered += removed;
+            if removed > 0 {
+                *self.outcome.notes.entry("loc.excluded").or_default() += removed;
+            }
+        }
         self.remove_duplicates(input, chunk)?;
-        self.warnings.add(chunk, rate);
+        self.count_ages(chunk, rules);
+        self.warnings.add(chunk, &rules.rate);
+        if let Some(log) = &mut self.log {
+            log.push(&chunk.stamps)?;
+        }
         let urls = chunk.entries.len() as u64;
         self.outcome.urls += urls;
         self.progress.urls.fetch_add(urls, Ordering::Relaxed);
         self.position.rows += chunk.rows + chunk.blank;
         Ok(())
+    }
+
+    /// Counts the ages of the URLs that are left.
+    fn count_ages(&mut self, chunk: &mut Chunk, rules: &Rules) {
+        if rules.ages.is_none() {
+            return;
+        }
+        if chunk.totals.is_none() {
+            chunk.sum_up(rules.ages.as_ref());
+        }
+        if let Some(totals) = &chunk.totals {
+            for (sum, count) in self.outcome.ages.iter_mut().zip(totals.ages) {
+                *sum += u64::from(count);
+            }
+        }
     }
 
     fn reject(&mut self, input: &Input, reject: &Reject) -> Result<()> {
@@ -159,11 +212,23 @@ impl<'r> Accounting<'r> {
         Ok(())
     }
 
-    /// All rows have been read: the next run of the build continues with the URLs so far.
-    pub fn end_rows(&mut self, kept: &Seen) {
+    /// All rows have been read: the next run of the build continues with the URLs so far, and the
+    /// records are complete.
+    pub fn end_rows(&mut self, kept: &Seen) -> Result<()> {
         if let Some(seen) = self.seen.take() {
             kept.give(seen);
         }
+        let Some(log) = self.log.take() else { return Ok(()) };
+        if log.urls() != self.outcome.urls {
+            let message = format!(
+                "{} records of {} URLs; nothing was published; please report this",
+                log.urls(),
+                self.outcome.urls
+            );
+            return Err(ErrorCode::InternalFates.error(message));
+        }
+        self.outcome.lastmod = Some(log.finish()?);
+        Ok(())
     }
 
     /// Checks that the accounts agree with the shards, and returns the outcome.

@@ -157,14 +157,14 @@ impl Collector<'_> {
         if chunk.range.is_none() {
             self.rules.note_range(&mut chunk); // this thread has rendered it, or it is empty
         }
-        self.accounting.add(input, &mut chunk, &self.rules.rate)?;
+        self.accounting.add(input, &mut chunk, self.rules)?;
         let first_row = self.accounting.first_row();
         let notes = &mut self.accounting.outcome.notes;
         Ok(self.assembly.push(chunk, input, first_row, notes)?)
     }
 
     fn finish(mut self) -> Result<Outcome, RunError> {
-        self.accounting.end_rows(self.seen);
+        self.accounting.end_rows(self.seen)?;
         inject("collector.finish");
         let notes = &mut self.accounting.outcome.notes;
         let Assembled { shards, sets } = self.assembly.finish(notes)?;

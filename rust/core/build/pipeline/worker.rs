@@ -90,7 +90,7 @@ impl Worker<'_> {
         let end = batch.render(scratch, &mut rendering);
         let mut chunk = rendering.chunk;
         drop(charge); // a batch of Arrow has freed its rows
-        chunk.sum_up();
+        chunk.sum_up(self.rules.ages.as_ref());
         self.rules.note_range(&mut chunk);
         self.progress.rows.fetch_add(chunk.rows, Ordering::Relaxed);
         let (memory, last) = (chunk.memory(), Some(Finished { batch, end }));

@@ -2,6 +2,7 @@
 
 use std::mem::take;
 
+use crate::build::render::history::without_lastmod;
 use crate::build::render::plan::Split;
 use crate::build::render::row::{Renderer, RowElement};
 use crate::config::MAX_BYTES;
@@ -29,7 +30,12 @@ impl Renderer<'_> {
             if !self.hand_on(chunk) {
                 break;
             }
-            let len = open + href.len() + tail.len();
+            let lastmod = self.history.as_mut().map(|history| history.of_alternate(href));
+            let (head, rest, newest) = match &lastmod {
+                None => (&b""[..], &tail[..], entry.newest),
+                Some((text, order)) => (text.as_slice(), without_lastmod(&tail), *order),
+            };
+            let len = open + href.len() + head.len() + rest.len();
             let fits = together + len as u64 <= MAX_BYTES;
             if len as u64 + frame > self.rules.max_bytes || !fits {
                 chunk.note("alternate.not_a_row");
@@ -38,14 +44,18 @@ impl Renderer<'_> {
             together += len as u64;
             chunk.bytes.extend_from_slice(ELEMENT_START);
             chunk.bytes.extend_from_slice(href);
-            chunk.bytes.extend_from_slice(&tail);
+            chunk.bytes.extend_from_slice(head);
+            chunk.bytes.extend_from_slice(rest);
+            if let Some(history) = &self.history {
+                chunk.stamps.push(history.stamp);
+            }
             if let Some(key) = self.rules.key {
                 chunk.keys.push(key.hash128(href));
             }
             if self.rules.boundaries {
                 chunk.boundaries.push(boundary_hash(href));
             }
-            chunk.entries.push(Entry { len: len as u32, ..entry });
+            chunk.entries.push(Entry { len: len as u32, newest, ..entry });
             match self.plan.split {
                 None => {}
                 Some(Split::Host) => chunk.push_split(&host_of(href).to_ascii_lowercase()),

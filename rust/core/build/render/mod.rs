@@ -3,9 +3,11 @@
 
 mod alternate;
 mod block;
+mod content;
 mod expansion;
 mod extension;
 mod field_writer;
+mod history;
 pub mod hreflang_groups;
 mod image;
 mod invalid;

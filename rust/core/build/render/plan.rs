@@ -4,6 +4,7 @@ use crate::build::render::template::Template;
 use crate::config::{Config, Filter};
 use crate::error::{ErrorCode, Result};
 use crate::flow::cell::{ColumnKind, Columns};
+use crate::flow::hash::HashKey;
 use crate::flow::outcome::Chosen;
 use crate::sitemap::extension;
 use crate::sitemap::extension::record::record;
@@ -83,6 +84,19 @@ pub struct Plan {
     pub blocks: Vec<(usize, Mapped)>,
     /// The rows to keep.
     pub filters: Vec<Condition>,
+    /// The columns whose content decides lastmod, by name.
+    pub content: Vec<ContentColumn>,
+    /// A digest of the list of these columns.
+    pub content_list: u64,
+}
+
+/// A column whose content decides lastmod.
+#[derive(Debug, Clone, Copy)]
+pub struct ContentColumn {
+    /// The column, by slot.
+    pub slot: usize,
+    /// Stands for its name in the content of a row.
+    pub tag: u32,
 }
 
 /// The value that the set is split by.
@@ -160,6 +174,8 @@ impl Plan {
             alternates: None,
             blocks: Vec::new(),
             filters: Vec::new(),
+            content: Vec::new(),
+            content_list: 0,
         };
         let mut resolver = Resolver { columns, plan, chosen: Vec::new() };
         resolver.loc(mapping.loc.as_deref(), mapping.loc_template.as_deref())?;
@@ -187,6 +203,7 @@ impl Plan {
         for filter in &config.filters {
             resolver.filter(filter)?;
         }
+        resolver.content(&config.lastmod_from, &config.lastmod_ignore)?;
         Ok((resolver.plan, resolver.chosen))
     }
 }
@@ -280,6 +297,42 @@ impl Resolver<'_> {
         let slot = self.slot("where", &filter.column)?;
         let value = filter.value.clone().into_bytes();
         self.plan.filters.push(Condition { slot, value, negate: filter.negate });
+        Ok(())
+    }
+
+    /// The columns of `--lastmod-from`. `*` are all columns but those of loc and lastmod: their
+    /// changes are no changes of the page.
+    fn content(&mut self, names: &[String], ignored: &[String]) -> Result<()> {
+        let mut names = names.to_vec();
+        if names == ["*"] {
+            let slot = |slot: usize| self.plan.columns.get(slot).copied();
+            let lastmod = self.plan.lastmod.as_ref().and_then(ValueSource::slot).and_then(slot);
+            let loc = match &self.plan.loc {
+                LocSource::Slot(loc) => slot(*loc),
+                LocSource::Template(..) => None,
+            };
+            let mut left_out: Vec<usize> = [lastmod, loc].into_iter().flatten().collect();
+            for name in ignored {
+                let Some(column) = self.columns.names.iter().position(|column| column == name)
+                else {
+                    return Err(ErrorCode::ColumnMissing.error(format!(
+                        "--lastmod-ignore: there is no column {name:?}; there are: {}",
+                        self.listed()
+                    )));
+                };
+                left_out.push(column);
+            }
+            let all = self.columns.names.iter().enumerate();
+            names = all.filter(|(i, _)| !left_out.contains(i)).map(|(_, n)| n.clone()).collect();
+        }
+        names.sort_unstable();
+        names.dedup();
+        let digest = |text: &str| HashKey::fixed(0, 0).hash64(text.as_bytes());
+        for name in &names {
+            let slot = self.any_slot("lastmod_from", name)?;
+            self.plan.content.push(ContentColumn { slot, tag: digest(name) as u32 });
+        }
+        self.plan.content_list = digest(&names.join("\0"));
         Ok(())
     }
 

@@ -7,6 +7,7 @@ use crate::UNCHECKED;
 use crate::build::render::alternate::Links;
 use crate::build::render::block::BlockWriter;
 use crate::build::render::field_writer::FieldWriter;
+use crate::build::render::history::HistoryWriter;
 use crate::build::render::image::Images;
 use crate::build::render::loc::LocFault;
 use crate::build::render::plan::{LocSource, Plan, ValueSource};
@@ -57,6 +58,8 @@ pub struct Renderer<'r> {
     pub(crate) links: Links,
     /// one for each of [`Plan::blocks`]
     pub(crate) blocks: Vec<BlockWriter>,
+    /// if content decides lastmod
+    pub(crate) history: Option<HistoryWriter<'r>>,
 }
 
 /// The outcome of a row that is not rejected.
@@ -83,6 +86,7 @@ impl<'r> Renderer<'r> {
             images: Images::default(),
             links: Links::default(),
             blocks: plan.blocks.iter().map(|(place, _)| BlockWriter::new(*place)).collect(),
+            history: rules.history.as_deref().map(|history| HistoryWriter::new(history, plan)),
         }
     }
 
@@ -102,7 +106,7 @@ impl<'r> Renderer<'r> {
     #[cold]
     fn hand_on_full(&mut self, chunk: &mut Chunk) -> bool {
         match &mut self.outlet {
-            Some(outlet) => outlet(chunk.take_full()),
+            Some(outlet) => outlet(chunk.take_full(self.rules.ages.as_ref())),
             None => true,
         }
     }
@@ -176,6 +180,7 @@ impl<'r> Renderer<'r> {
         chunk.keys.truncate(chunk.entries.len());
         chunk.boundaries.truncate(chunk.entries.len());
         chunk.members.truncate(chunk.entries.len());
+        chunk.stamps.truncate(chunk.entries.len());
     }
 
     /// Appends the element.
@@ -261,6 +266,9 @@ impl<'r> Renderer<'r> {
             let hash = key.hash128(&chunk.bytes[start..]);
             chunk.keys.push(hash);
         }
+        if let Some(history) = &mut self.history {
+            history.begin(&chunk.bytes[start..]);
+        }
         if rules.boundaries {
             let boundary = boundary_hash(&chunk.bytes[start..]);
             chunk.boundaries.push(boundary);
@@ -277,58 +285,17 @@ impl<'r> Renderer<'r> {
         out: &mut FieldWriter,
     ) -> std::result::Result<Order, Box<Reject>> {
         out.push(b"</loc>");
-        let newest = self.lastmod(row, chunk, out)?;
+        let Renderer { rules, plan, value, history, .. } = self;
+        let newest = match history {
+            None => lastmod(rules, plan, value, row, chunk, out)?,
+            Some(history) => history.lastmod((rules, plan, value), row, chunk, out)?,
+        };
         self.changefreq(row, chunk, out)?;
         self.priority(row, chunk, out)?;
         if !self.plan.extended {
             out.push(CLOSE);
         }
         Ok(newest)
-    }
-
-    #[inline]
-    fn lastmod(
-        &mut self,
-        row: &impl Row,
-        chunk: &mut Chunk,
-        out: &mut FieldWriter,
-    ) -> std::result::Result<Order, Box<Reject>> {
-        let Some(from) = &self.plan.lastmod else { return Ok(NO_LASTMOD) };
-        let cell = cell(from, row, &mut self.value);
-        if let Cell::Null = cell {
-            return Ok(NO_LASTMOD);
-        }
-        let before = out.end();
-        out.push(b"<lastmod>");
-        // written in place: a copy would read bytes that were just written in other widths, which
-        // stalls (measured: 5 ns per row)
-        let written = out.fill(|text: &mut [u8; 20]| {
-            let short = match cell {
-                Cell::Text(raw) if UNCHECKED && raw.len() <= text.len() => {
-                    text[..raw.len()].copy_from_slice(raw);
-                    Some((raw.len(), 0))
-                }
-                Cell::Text(raw) if self.rules.epoch.is_none() => {
-                    canonical(raw, self.rules.zone.is_none(), text)
-                }
-                Cell::Instant(seconds) => Some(Lastmod::from_seconds(seconds)?.text(text)),
-                _ => None,
-            };
-            short.or_else(|| Some(self.rules.lastmod(&cell)?.text(text)))
-        });
-        match written {
-            Some(order) => {
-                out.push(b"</lastmod>");
-                Ok(order)
-            }
-            None => {
-                out.cut(before);
-                let counts = self.rules.epoch.is_none() && is_count(&cell);
-                let what = if counts { LASTMOD_INTEGER } else { LASTMOD_WRONG };
-                let what = ("lastmod.invalid", what);
-                bad_field(self.rules, self.plan, what, from, &cell, chunk).map(|()| NO_LASTMOD)
-            }
-        }
     }
 
     #[inline]
@@ -388,6 +355,52 @@ impl<'r> Renderer<'r> {
         }
         let what = ("priority.invalid", PRIORITY_WRONG);
         bad_field(self.rules, self.plan, what, from, &cell, chunk)
+    }
+}
+
+/// Appends the lastmod that a row has by itself, and returns it.
+#[inline]
+pub(crate) fn lastmod(
+    rules: &Rules,
+    plan: &Plan,
+    value: &mut Vec<u8>,
+    row: &impl Row,
+    chunk: &mut Chunk,
+    out: &mut FieldWriter,
+) -> std::result::Result<Order, Box<Reject>> {
+    let Some(from) = &plan.lastmod else { return Ok(NO_LASTMOD) };
+    let cell = cell(from, row, value);
+    if let Cell::Null = cell {
+        return Ok(NO_LASTMOD);
+    }
+    let before = out.end();
+    out.push(b"<lastmod>");
+    // written in place: a copy would read bytes that were just written in other widths, which
+    // stalls (measured: 5 ns per row)
+    let written = out.fill(|text: &mut [u8; 20]| {
+        let short = match cell {
+            Cell::Text(raw) if UNCHECKED && raw.len() <= text.len() => {
+                text[..raw.len()].copy_from_slice(raw);
+                Some((raw.len(), 0))
+            }
+            Cell::Text(raw) if rules.epoch.is_none() => canonical(raw, rules.zone.is_none(), text),
+            Cell::Instant(seconds) => Some(Lastmod::from_seconds(seconds)?.text(text)),
+            _ => None,
+        };
+        short.or_else(|| Some(rules.lastmod(&cell)?.text(text)))
+    });
+    match written {
+        Some(order) => {
+            out.push(b"</lastmod>");
+            Ok(order)
+        }
+        None => {
+            out.cut(before);
+            let counts = rules.epoch.is_none() && is_count(&cell);
+            let what = if counts { LASTMOD_INTEGER } else { LASTMOD_WRONG };
+            let what = ("lastmod.invalid", what);
+            bad_field(rules, plan, what, from, &cell, chunk).map(|()| NO_LASTMOD)
+        }
     }
 }
 

@@ -1,5 +1,7 @@
 //! The rules of a run for its rows: what all renderers share.
 
+use std::sync::Arc;
+
 use jiff::tz::TimeZone;
 
 use crate::build::render::loc::{Folder, Hosts, LocRules, Site};
@@ -9,8 +11,10 @@ use crate::error::{ErrorCode, Result};
 use crate::flow::cell::Cell;
 use crate::flow::chunk::Chunk;
 use crate::flow::hash::HashKey;
+use crate::flow::history::History;
 use crate::flow::order::LocRange;
 use crate::flow::sample::Rate;
+use crate::sitemap::age::AgeBounds;
 use crate::sitemap::changefreq;
 use crate::sitemap::characters::trim;
 use crate::sitemap::date::{Lastmod, local_to_instant};
@@ -47,10 +51,14 @@ pub struct Rules {
     pub(crate) key: Option<HashKey>,
     /// the sampling rate of locs, to find locs that are nearly equal
     pub(crate) rate: Rate,
+    /// the ages of lastmods are counted
+    pub(crate) ages: Option<AgeBounds>,
     /// locs are hashed for the stable layout
     pub(crate) boundaries: bool,
     /// the rows are to ascend by loc
     ordered: bool,
+    /// what the last build recorded, if content decides lastmod
+    pub(crate) history: Option<Arc<History>>,
 }
 
 impl Rules {
@@ -86,11 +94,13 @@ impl Rules {
                 .map(|extension| config.mapping.old_policy(extension))
                 .collect(),
             now: config.mapping.now,
+            ages: config.ages.then(|| AgeBounds::of_orders(config.mapping.now)),
             group_key: HashKey::random(),
             rate: Rate::default(),
             key,
             boundaries: config.layout == Layout::Stable,
             ordered: config.ordered,
+            history: None,
         })
     }
 
@@ -100,6 +110,11 @@ impl Rules {
         if self.ordered {
             chunk.range = LocRange::of(&chunk.bytes, &chunk.entries, self.text);
         }
+    }
+
+    /// The same rules for a build in which content decides lastmod.
+    pub fn with_history(self, history: Option<Arc<History>>) -> Rules {
+        Rules { history, ..self }
     }
 
     #[inline]

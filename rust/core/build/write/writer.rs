@@ -1,6 +1,5 @@
 //! Shards to files of a sink: named, digested, compressed, checked.
 
-use std::collections::HashMap;
 use std::mem::take;
 
 use blake3::Hasher;
@@ -9,6 +8,7 @@ use libdeflater::Crc;
 use crate::UNCHECKED;
 use crate::build::write::claims::{Claim, Claims, same_name};
 use crate::build::write::gzip::Encoder;
+use crate::build::write::live::LiveShards;
 use crate::build::write::sink::Sink;
 use crate::config::{Config, Output};
 use crate::error::{ErrorCode, Result};
@@ -18,23 +18,14 @@ use crate::flow::shard::{Piece, Shard};
 use crate::sitemap::escape::unescaped;
 use crate::sitemap::namespaces;
 
-/// A shard that is live. A new shard with the same bytes is not written again.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Deserialize)]
-pub struct Live {
-    /// Its digest, as [`ShardEntry::digest`] has it.
-    pub digest: String,
-    /// Bytes of the file.
-    pub compressed_bytes: u64,
-}
-
 /// The sink, the compression and the live shards.
 pub struct Destination<'d> {
     /// Where the files go.
     pub sink: &'d dyn Sink,
     /// The compression; files stay plain without it.
     pub encoder: Option<&'d dyn Encoder>,
-    /// The live shards, by path.
-    pub live: HashMap<String, Live>,
+    /// The live shards.
+    pub live: LiveShards,
 }
 
 /// Writes shards. Workers call it at the same time.
@@ -103,7 +94,7 @@ impl<'d> ShardWriter<'d> {
             changed: true,
             first,
         };
-        if let (Some(live), Some(digest)) = (live, &known) {
+        if let (Some(live), Some(digest)) = (&live, &known) {
             if live.digest == *digest {
                 entry.digest.clone_from(digest);
                 entry.compressed_bytes = live.compressed_bytes;
@@ -308,13 +299,13 @@ mod tests {
             writer.digits = 0; // as if all digests began with the same digits
             writer
         };
-        let new = writer(HashMap::new());
+        let new = writer(LiveShards::default());
         let first = new.write(shard(1, "a")).unwrap();
         assert_eq!(new.write(shard(2, "b")).unwrap_err().code, "output.same_name");
         assert!(String::from_utf8_lossy(&sink.take()[&first.path]).contains(">\na<"));
         // nor is a live file overwritten
-        let live = Live { digest: first.digest, compressed_bytes: first.compressed_bytes };
-        let live = writer(HashMap::from([(first.path, live)]));
+        let live = [(&*first.path, &*first.digest, first.compressed_bytes)];
+        let live = writer(LiveShards::new(live));
         assert!(!live.write(shard(1, "a")).unwrap().changed);
         assert_eq!(live.write(shard(2, "b")).unwrap_err().code, "output.same_name");
         assert!(sink.take().is_empty());

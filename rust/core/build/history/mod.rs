@@ -1,0 +1,20 @@
+//! The times at which the content of URLs last changed (`--lastmod-from`), from build to build.
+//!
+//! ```text
+//! records of the URLs that the last build wrote, 18 bytes each, in the order of its input
+//! records of URLs that are gone, 26 bytes each: with the time since when
+//! digests of the lists of columns that the inputs had, 8 bytes each
+//! trailer: version, counts, key of the hashes
+//! ```
+//!
+//! All numbers are little-endian. [`open`] checks the digest of the file, which the manifest has, and
+//! makes an index of it in a temporary file; [`log`] writes the file of this build.
+
+pub mod index;
+pub mod log;
+pub mod open;
+
+/// The first bytes of the trailer; another version has others.
+pub(crate) const MAGIC: [u8; 8] = *b"urlset\0\x01";
+/// Bytes of the trailer.
+pub(crate) const TRAILER: usize = 8 + 3 * 4 + 2 * 8;

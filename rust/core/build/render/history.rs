@@ -1,0 +1,175 @@
+//! lastmod from content: the time at which the content of a URL last changed.
+//!
+//! A URL whose content is that of the last build keeps its lastmod, also if that is none. If its
+//! content changed, its lastmod is the start of the build. A URL that the last build did not have
+//! gets the lastmod of its row; without one the start of the build, except in a first build, in
+//! which nothing is known.
+
+use crate::build::render::content::Content;
+use crate::build::render::field_writer::FieldWriter;
+use crate::build::render::plan::Plan;
+use crate::build::render::row::lastmod;
+use crate::build::render::rules::Rules;
+use crate::flow::chunk::{Chunk, Reject};
+use crate::flow::entry::NO_LASTMOD;
+use crate::flow::history::{Change, Cursor, History, NO_RECORD, RECORD, Record, Stamp};
+use crate::flow::row::Row;
+use crate::sitemap::date::{Order, write_order};
+
+/// The end of a loc, and a lastmod behind it.
+const END: &[u8; 6] = b"</loc>";
+const OPEN: &[u8; 9] = b"<lastmod>";
+const CLOSE: &[u8; 10] = b"</lastmod>";
+
+/// Decides the lastmod of the rows of one batch.
+pub(crate) struct HistoryWriter<'r> {
+    history: &'r History,
+    cursor: Cursor<'r>,
+    content: Content,
+    /// the list of columns is another one than in the last build: contents cannot be compared
+    adopts: bool,
+    /// rows become several URLs, some of which may be new
+    expands: bool,
+    /// the hash of the loc of the current row, and that of its content
+    key: u64,
+    hash: u64,
+    /// the lastmod that the current row has by itself
+    own: Order,
+    /// the record of the last URL
+    pub stamp: Stamp,
+}
+
+impl<'r> HistoryWriter<'r> {
+    pub fn new(history: &'r History, plan: &Plan) -> HistoryWriter<'r> {
+        let known =
+            |table: &crate::flow::history::Table| table.columns.contains(&plan.content_list);
+        HistoryWriter {
+            history,
+            cursor: Cursor::new(history),
+            content: Content::default(),
+            adopts: history.table.as_ref().is_some_and(|table| !known(table)),
+            expands: plan.alternates.as_ref().is_some_and(|from| from.rows),
+            key: 0,
+            hash: 0,
+            own: NO_LASTMOD,
+            stamp: Stamp { record: [0; RECORD], change: Change::Added, old: NO_RECORD },
+        }
+    }
+
+    /// Begins a row with this loc.
+    #[inline]
+    pub fn begin(&mut self, loc: &[u8]) {
+        self.key = self.history.hasher.hash(loc);
+    }
+
+    /// Appends the lastmod of a row, and records it.
+    #[inline]
+    pub fn lastmod(
+        &mut self,
+        (rules, plan, value): (&Rules, &Plan, &mut Vec<u8>),
+        row: &impl Row,
+        chunk: &mut Chunk,
+        out: &mut FieldWriter,
+    ) -> Result<Order, Box<Reject>> {
+        self.hash = self.history.hasher.hash(self.content.of(plan, row));
+        self.own = NO_LASTMOD;
+        let mut newest = self.decide(self.key);
+        let before = out.end();
+        let is_new = self.stamp.change == Change::Added;
+        if is_new || self.expands {
+            self.own = lastmod(rules, plan, value, row, chunk, out)?;
+            if is_new {
+                newest = self.added();
+            }
+        }
+        chunk.stamps.push(self.stamp);
+        if is_new && self.own != NO_LASTMOD {
+            return Ok(newest); // it was just written
+        }
+        out.cut(before);
+        if newest != NO_LASTMOD {
+            out.push(OPEN);
+            match out.fill(|text| write_order(newest, text).map(|length| (length, ()))) {
+                Some(()) => out.push(CLOSE),
+                None => {
+                    out.cut(before);
+                    self.invalid();
+                    return Ok(NO_LASTMOD);
+                }
+            }
+        }
+        Ok(newest)
+    }
+
+    /// The text of the lastmod of another URL with the content of the current row: the end of its
+    /// loc and its lastmod.
+    pub fn of_alternate(&mut self, loc: &[u8]) -> (Vec<u8>, Order) {
+        let key = self.history.hasher.hash(loc);
+        let mut lastmod = self.decide(key);
+        if self.stamp.change == Change::Added {
+            let own = self.key;
+            self.key = key;
+            lastmod = self.added();
+            self.key = own;
+        }
+        let mut out = END.to_vec();
+        if lastmod != NO_LASTMOD {
+            let mut text = [0; 20];
+            match write_order(lastmod, &mut text) {
+                Some(length) => out.extend([&OPEN[..], &text[..length], CLOSE].concat()),
+                None => self.invalid(),
+            }
+        }
+        (out, lastmod)
+    }
+
+    /// The lastmod of a URL; that of one that is new is decided by [`HistoryWriter::added`].
+    #[inline]
+    fn decide(&mut self, key: u64) -> Order {
+        let found = self.cursor.find(key, self.hash);
+        let (change, lastmod) = match found.change {
+            _ if found.old == NO_RECORD => (Change::Added, NO_LASTMOD),
+            _ if self.adopts => (Change::Adopted, found.lastmod),
+            Change::Changed if found.lastmod > self.history.now => {
+                (Change::ClockBehind, found.lastmod)
+            }
+            Change::Changed => (Change::Changed, self.history.now),
+            change => (change, found.lastmod),
+        };
+        self.set(key, change, lastmod, found.old);
+        lastmod
+    }
+
+    /// The lastmod of a URL that is new.
+    fn added(&mut self) -> Order {
+        let first = self.history.table.is_none();
+        let lastmod = match self.own {
+            NO_LASTMOD if !first => self.history.now,
+            own => own,
+        };
+        self.set(self.key, Change::Added, lastmod, NO_RECORD);
+        lastmod
+    }
+
+    #[inline]
+    fn set(&mut self, key: u64, change: Change, lastmod: Order, old: u32) {
+        let record = Record { key, content: self.hash, lastmod }.to_bytes();
+        self.stamp = Stamp { record, change, old };
+    }
+
+    /// A record contains a lastmod that is no date.
+    #[cold]
+    fn invalid(&self) {
+        if let Some(table) = &self.history.table {
+            // the collector ends the run
+            let _ = table.failed.set(table.damaged("contains a time that is none"));
+        }
+    }
+}
+
+/// The end of an element behind its loc, without `</loc>` and its lastmod.
+pub(crate) fn without_lastmod(tail: &[u8]) -> &[u8] {
+    let tail = tail.strip_prefix(END).unwrap_or(tail);
+    let Some(text) = tail.strip_prefix(OPEN) else { return tail };
+    memchr::memmem::find(text, CLOSE).map_or(tail, |at| &text[at + CLOSE.len()..])
+}
