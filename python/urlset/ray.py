@@ -69,7 +69,7 @@ def write(
         return sink.report
     except BaseException as error:
         # Ray reports a failed write only for an Exception
-        sink.job.abort()
+        engine.abort(sink.job)
         for cause in _causes(error):
             # the exception that Ray raises has the type of its cause, and a traceback as message
             if isinstance(cause, Error) and not isinstance(cause, RayTaskError):
@@ -128,7 +128,7 @@ class SitemapSink(Datasink[tuple[int, str]]):
 
     def on_write_failed(self, error: Exception) -> None:
         """Removes what the tasks staged; what is live stays."""
-        self.job.abort()
+        engine.abort(self.job)
 
 
 def _batches(blocks: Iterable[Any], ctx: TaskContext) -> Iterator[pa.RecordBatch]:

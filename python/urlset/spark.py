@@ -112,7 +112,7 @@ class SitemapWriter(DataSourceArrowWriter):
 
     def abort(self, messages: list[Any]) -> None:
         """Removes what the tasks staged; what is live stays. A failed task has None as message."""
-        self._job.abort()
+        engine.abort(self._job)
 
 
 def options_of_text(texts: Mapping[str, str]) -> dict[str, Any]:
