@@ -79,7 +79,8 @@ class SitemapSource(DataSource):
         job = engine.plan(options_of_text(self.options))
         # for a type that Spark cannot convert, the write itself reports it
         with suppress(PySparkException):
-            engine.check_columns(job, to_arrow_schema(schema))
+            # by position: Spark 4.1 has a switch for UTC there, and later ones a time zone
+            engine.check_columns(job, to_arrow_schema(schema, False, "UTC"))
         return SitemapWriter(job)
 
 
