@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -26,9 +25,8 @@ from .options import Options
 
 try:
     from pyspark import TaskContext
-    from pyspark.errors import PySparkException
     from pyspark.sql.datasource import DataSource, DataSourceArrowWriter, WriterCommitMessage
-    from pyspark.sql.pandas.types import to_arrow_schema
+    from pyspark.sql.types import ArrayType, MapType, StructType
 except ImportError as error:
     raise ModuleNotFoundError(
         "urlset.spark needs Spark 4.1 or later: pip install 'urlset[spark]'", name="pyspark"
@@ -37,7 +35,6 @@ except ImportError as error:
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import SparkSession
-    from pyspark.sql.types import StructType
 
 __all__ = ["SitemapSource", "SitemapWriter", "register"]
 
@@ -77,10 +74,7 @@ class SitemapSource(DataSource):
                 code="spark.append",
             )
         job = engine.plan(options_of_text(self.options))
-        # for a type that Spark cannot convert, the write itself reports it
-        with suppress(PySparkException):
-            # by position: Spark 4.1 has a switch for UTC there, and later ones a time zone
-            engine.check_columns(job, to_arrow_schema(schema, False, "UTC"))
+        engine.check_columns(job, _arrow_schema(schema))
         return SitemapWriter(job)
 
 
@@ -114,6 +108,20 @@ class SitemapWriter(DataSourceArrowWriter):
     def abort(self, messages: list[Any]) -> None:
         """Removes what the tasks staged; what is live stays. A failed task has None as message."""
         engine.abort(self._job)
+
+
+def _arrow_schema(schema: StructType) -> pa.Schema:
+    """The columns, as far as their check needs them. (Spark's own function changes with it.)"""
+    import pyarrow as pa
+
+    text = pa.string()
+
+    def simplified(kind: object) -> pa.DataType:
+        if isinstance(kind, ArrayType):
+            return pa.list_(text)
+        return pa.struct([("value", text)]) if isinstance(kind, (StructType, MapType)) else text
+
+    return pa.schema([(field.name, simplified(field.dataType)) for field in schema])
 
 
 def options_of_text(texts: Mapping[str, str]) -> dict[str, Any]:
