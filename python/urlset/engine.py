@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
@@ -81,8 +82,17 @@ def check_columns(job: Job, schema: pa.Schema) -> None:
     try:
         job.write(schema.empty_table(), name="the rows")
     except BaseException:
-        job.abort()
+        abort(job)
         raise
+
+
+def abort(job: Job) -> None:
+    """Removes what the tasks staged, if the destination answers.
+
+    Otherwise ``urlset clean`` removes it later: an error here would hide why the job failed.
+    """
+    with suppress(PublishError):
+        job.abort()
 
 
 class Batches:

@@ -91,7 +91,7 @@ def write(
             return sink.report
     except BaseException:
         # Ray reports a failed write only for an Exception
-        sink.job.abort()
+        engine.abort(sink.job)
         raise
 
 
@@ -256,7 +256,7 @@ class SitemapSink(Datasink[tuple[int, str]]):
 
     def on_write_failed(self, error: Exception) -> None:
         """Removes what the tasks staged; what is live stays."""
-        self.job.abort()
+        engine.abort(self.job)
 
 
 def _batches(blocks: Iterable[Any], ctx: TaskContext) -> Iterator[pa.RecordBatch]:

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -27,11 +26,10 @@ from .options import Options
 try:
     import pyarrow as pa
     from pyspark import TaskContext
-    from pyspark.errors import PySparkException
     from pyspark.sql import functions as sf
     from pyspark.sql.datasource import DataSource, DataSourceArrowWriter, WriterCommitMessage
     from pyspark.sql.pandas.functions import arrow_udf
-    from pyspark.sql.pandas.types import to_arrow_schema
+    from pyspark.sql.types import ArrayType, MapType, StructType
 except ImportError as error:
     raise ModuleNotFoundError(
         "urlset.spark needs Spark 4.1 or later: pip install 'urlset[spark]'", name="pyspark"
@@ -39,7 +37,6 @@ except ImportError as error:
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
-    from pyspark.sql.types import StructType
 
 __all__ = ["SitemapSource", "SitemapWriter", "prepare", "register"]
 
@@ -81,11 +78,9 @@ class SitemapSource(DataSource):
                 ' all rows with mode("overwrite")',
                 code="spark.append",
             )
-        ordered = schema is not None and PREPARED in schema.names
+        ordered = PREPARED in schema.names
         job = engine.plan(options_of_text(self.options), ordered=ordered)
-        # for a type that Spark cannot convert, the write itself reports it
-        with suppress(PySparkException):
-            engine.check_columns(job, to_arrow_schema(schema))
+        engine.check_columns(job, _arrow_schema(schema))
         return SitemapWriter(job)
 
 
@@ -118,7 +113,19 @@ class SitemapWriter(DataSourceArrowWriter):
 
     def abort(self, messages: list[Any]) -> None:
         """Removes what the tasks staged; what is live stays. A failed task has None as message."""
-        self._job.abort()
+        engine.abort(self._job)
+
+
+def _arrow_schema(schema: StructType) -> pa.Schema:
+    """The columns, as far as their check needs them. (Spark's own function changes with it.)"""
+    text = pa.string()
+
+    def simplified(kind: object) -> pa.DataType:
+        if isinstance(kind, ArrayType):
+            return pa.list_(text)
+        return pa.struct([("value", text)]) if isinstance(kind, (StructType, MapType)) else text
+
+    return pa.schema([(field.name, simplified(field.dataType)) for field in schema])
 
 
 def prepare(df: DataFrame, *, partitions: int | None = None, **options: Any) -> DataFrame:
@@ -146,7 +153,7 @@ def prepare(df: DataFrame, *, partitions: int | None = None, **options: Any) -> 
     """
     texts = options_of_text({k: v for k, v in options.items() if isinstance(v, str)})
     ranges = engine.plan_ranges(options | texts, partitions)
-    columns = ranges.columns(to_arrow_schema(df.schema))
+    columns = ranges.columns(_arrow_schema(df.schema))
 
     def locate(*arrays: pa.Array) -> pa.Array:
         context = TaskContext.get()

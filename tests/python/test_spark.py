@@ -16,7 +16,7 @@ import engine_cases
 import pyarrow as pa
 import pytest
 import urlset
-from conftest import SITE
+from conftest import SITE, read_set
 from engine_cases import (
     DATES,
     EXAMPLES,
@@ -150,6 +150,18 @@ def test_options_are_those_of_the_table(spark: SparkSession, out: Path) -> None:
     text = shards[0].read_text() + shards[1].read_text()
     assert text.count("<url>") == text.count("<image:image>") == 150
     assert f"<loc>{SITE}/a%20b/1</loc>" in text
+
+
+def test_columns_of_every_type(spark: SparkSession, out: Path) -> None:
+    """Spark has types that no other test uses; only some can be a lastmod."""
+    df = frame(spark, 0, 10, 1).selectExpr(
+        "loc", "timestamp'2026-01-02 03:04:05Z' as lastmod", "timestamp_ntz'2026-01-02' as ntz",
+        "date'2026-01-02' as day", "1.5BD as dec", "map('a', 1) as m", "struct(1 as a) as s",
+        "X'00' as bytes", "interval '1' day as span", "parse_json('{}') as v", "null as n",
+    )  # fmt: skip
+    save(df, out)
+    assert live(out) == locs(0, 10)
+    assert {entry["lastmod"] for entry in read_set(out)} == {"2026-01-02T03:04:05Z"}
 
 
 @pytest.mark.parametrize(
