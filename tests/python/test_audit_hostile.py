@@ -171,6 +171,36 @@ def test_robots_txt_of_another_crawler(server: HostileServer, tmp_path: Path) ->
     assert found[""].estimate("bad").share == 0.5
 
 
+def test_robots_txt_that_allows_search_engines_only(server: HostileServer, tmp_path: Path) -> None:
+    server.pages["/robots.txt"] = (
+        b"User-agent: googlebot\nDisallow: /q\n\nUser-agent: *\nDisallow: /\n"
+    )
+    found = audit(server, tmp_path, "/p", "/q")
+    # nothing is known about the first one; the second one is disallowed for both
+    assert found["/p"]["finding"] == "robots_refused"
+    assert found["/q"]["finding"] == "disallowed"
+    assert found[""].judged == 1
+    assert server.asked == ["/robots.txt"]
+
+
+def test_a_failed_page_is_fetched_again(server: HostileServer, tmp_path: Path) -> None:
+    journal, drop = tmp_path / "audit.jsonl", tmp_path / "drop.csv"
+    server.pages |= {"/busy": status("429 No", "Retry-After: 0"), "/gone": status("410 Gone")}
+    options = {"resume": journal, "drop_list": drop}
+    found = audit(server, tmp_path, "/busy", "/gone", "/good", **options)
+    assert found[""].counts == {"gone": 1, "rate_limited": 1}
+    server.pages["/busy"] = status("404 No")
+    for _ in range(2):  # the third audit has nothing to do
+        server.asked.clear()
+        found = audit(server, tmp_path, "/busy", "/gone", "/good", **options)
+        assert found[""].counts == {"gone": 1, "not_found": 1}
+        assert found[""].complete
+        assert found["/busy"]["finding"] == "not_found"
+        assert len(drop.read_text().splitlines()) == 3
+        assert "/gone" not in server.asked
+    assert server.asked == []
+
+
 def test_crawl_delay(server: HostileServer, tmp_path: Path) -> None:
     server.pages["/robots.txt"] = b"User-agent: *\nCrawl-delay: 0.5\nCrawl-delay: inf\n"
     started = time.monotonic()

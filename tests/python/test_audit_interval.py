@@ -10,6 +10,8 @@ from audit_sites import simulate
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from urlset.audit.interval import Count, beta, of_set, of_stratum
+from urlset.audit.report import Estimate
+from urlset.cli.audit import share
 
 
 def binomial_tail(hits: int, size: int, share: float) -> float:
@@ -94,3 +96,11 @@ def test_coverage_of_a_thousand_sites(rate: float, strata: int, size: int) -> No
     whole, parts = coverage(1_000, rate, size, strata)
     assert whole >= 0.94
     assert parts >= 0.93
+
+
+def test_the_wording() -> None:
+    assert share(Estimate("bad", 21, 0.0214, 0.0154, 0.0274)) == "2.1 % ± 0.60 %"
+    assert share(Estimate("bad", 4, 0.004, 0.0011, 0.0102)) == "0.40 % (0.11 % to 1.0 %)"
+    assert share(Estimate("bad", 0, 0.0, 0.0, 0.0037)) == "0 % (at most 0.37 %)"
+    assert share(Estimate("bad", 9, 1.0, 0.66, 1.0)) == "100 % (at least 66.0 %)"
+    assert share(Estimate("bad", 5, 0.25, 0.25, 0.25)) == "25.0 % (all taken)"

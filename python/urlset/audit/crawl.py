@@ -14,7 +14,7 @@ from ..errors import Error
 from ..threads import start
 from ..transport.retry import MAX_REDIRECTS, redirected
 from .client import Answer, Client
-from .host import AGENT, ATTEMPTS, Host
+from .host import ATTEMPTS, Host
 from .page import MAX_QUOTE, Fact, Rules, host_of, judge, legible
 
 #: seconds between two looks at the crawl, so that a signal ends the wait
@@ -151,11 +151,12 @@ class Crawl:
             self.record(await self._page(fetcher, host, *queue.popleft()))
 
     async def _page(self, fetcher: Fetcher, host: Host, loc: str, url: str) -> Page:
-        if not host.allows(url):
-            return Page(loc, facts=(Fact("disallowed", None, f"for {AGENT}; not fetched"),))
-        facts = []
-        if not host.allows_as_well(url, self.rules.bot):
-            facts.append(Fact("disallowed", None, f"for {self.rules.bot}"))
+        bot, facts = self.rules.bot, []
+        allowed = host.allows(url)
+        if not (host.allows(url, bot) if host.has_rules_for(bot) else allowed):
+            facts.append(Fact("disallowed", None, f"for {bot}"))
+        if not allowed:  # not fetched; search engines are perhaps allowed to
+            return Page(loc, facts=tuple(facts) or (Fact("robots_refused"),))
         answer, seconds = await fetcher.get(host, url)
         status, kind = answer.status, None
         if answer.failure is not None:

@@ -126,12 +126,10 @@ class Host:
                 break
         return Answer(404)
 
-    def allows(self, url: str) -> bool:
-        """Whether robots.txt lets this crawler fetch a URL."""
-        return self._rules is None or self._rules.can_fetch(url, AGENT)
+    def allows(self, url: str, bot: str = AGENT) -> bool:
+        """Whether robots.txt lets a crawler, by default this one, fetch a URL."""
+        return self._rules is None or self._rules.can_fetch(url, bot)
 
-    def allows_as_well(self, url: str, bot: str) -> bool:
-        """Whether another crawler may fetch a URL that this one may fetch."""
-        # without a group of its own the same rules apply to both
-        same = bot not in self._text and AGENT not in self._text
-        return self._rules is None or same or self._rules.can_fetch(url, bot)
+    def has_rules_for(self, bot: str) -> bool:
+        """Whether robots.txt may have other rules for a crawler than for this one."""
+        return bot in self._text or AGENT in self._text

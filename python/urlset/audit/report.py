@@ -64,6 +64,9 @@ CODES = {
     "robots_failed": Code(
         "unjudged", "have an unreadable robots.txt", "correct it: crawlers stop, too"
     ),
+    "robots_refused": Code(
+        "unjudged", "may not be fetched by urlset", "allow urlset in robots.txt: other crawlers may"
+    ),
     "malformed": Code("unjudged", "are not valid URLs", "run urlset verify"),
 }  # fmt: skip
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -14,7 +16,7 @@ from ..outfile import is_store, must_be_local
 from ..rows import format_of, write
 from ..transport.target import check_writable, target_of
 from .options import AuditOptions
-from .report import AuditReport, Finding
+from .report import CODES, AuditReport, Finding
 from .sample import Sample, choose
 
 if TYPE_CHECKING:
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from ..keywords import AuditKeywords
     from .crawl import Crawl, Page
     from .journal import Journal
+    from .tally import Tally
 
 #: called with the pages judged and those of the sample
 OnProgress = Callable[[int, int], None]
@@ -75,6 +78,7 @@ def audit(
     from .journal import Journal
     from .page import Rules
     from .population import allowed_hosts, population
+    from .tally import Tally
 
     rules = Rules(chosen.bot.lower(), chosen.soft_404, chosen.check_lastmod).checked()
     with population(target, chosen) as found:
@@ -89,27 +93,31 @@ def audit(
         chosen.allow_private,
     )  # fmt: skip
     resume = None if chosen.resume is None else Path(chosen.resume)
+    tally, lock, stopped = Tally(sample), threading.Lock(), False
     with closing(Journal(resume, rules)) as journal:
-        known = {page.loc for page in journal if page.loc in sample.places}
-        pages = {loc: sample.lastmods.get(loc) for loc in sample.places if loc not in known}
-        done = len(known)
+        # a page whose judgement failed is fetched again: its records do not count
+        failed = Counter(page.loc for page in journal if is_failure(page) or not tally.add(page))
+        pages = {loc: sample.lastmods.get(loc) for loc in sample.places if loc not in tally.seen}
 
         def record(page: Page) -> None:
-            nonlocal done
-            journal.add(page)
-            done += 1
+            with lock:
+                if stopped:  # the crawl did not end in time
+                    return
+                journal.add(page)
+                tally.add(page)
             if on_progress is not None:
-                on_progress(done, len(sample.places))
+                on_progress(len(tally.seen), len(sample.places))
 
         crawl = Crawl(pages, limits, rules, record)
         try:
             crawl.run()
         except KeyboardInterrupt as stop:
-            journal.seal()
+            with lock:
+                stopped = True
             if on_stop is not None:
                 on_stop(stop)
-        report = _report(str(target), by, chosen, sample, journal, crawl, started)
-        _write_outputs(chosen, journal, sample)
+        report = _report(str(target), by, chosen, sample, tally, crawl, started)
+        _write_outputs(chosen, journal, tally, failed)
     if chosen.report is not None:
         from ..html.audit import audit_page
         from ..html.document import write_page
@@ -119,14 +127,9 @@ def audit(
 
 
 def _report(
-    target: str, by: str, options: AuditOptions, sample: Sample, journal: Journal, crawl: Crawl,
+    target: str, by: str, options: AuditOptions, sample: Sample, tally: Tally, crawl: Crawl,
     started: float,
 ) -> AuditReport:  # fmt: skip
-    from .tally import Tally
-
-    tally = Tally(sample)
-    for page in journal:
-        tally.add(page)
     sampled = sum(map(len, sample.places.values()))
     limit = options.max_bad_share
     samples: list[Finding] = [one for found in tally.samples.values() for one in found]
@@ -171,17 +174,31 @@ def _check_outputs(options: AuditOptions) -> None:
             ) from None
 
 
-def _write_outputs(options: AuditOptions, journal: Journal, sample: Sample) -> None:
+def is_failure(page: Page) -> bool:
+    """Whether another attempt may judge a page."""
+    return any(
+        fact.code == "unreachable" or CODES[fact.code].severity == "unjudged" for fact in page.facts
+    )
+
+
+def _write_outputs(
+    options: AuditOptions, journal: Journal, tally: Tally, failed: Counter[str]
+) -> None:
+    """
+    Args:
+        failed: records at the beginning of the journal that do not count, by URL.
+    """
     from .output import FindingRows, write_drop_list
 
     def pages() -> Iterator[Page]:
-        seen = set()
+        left = failed.copy()
         for page in journal:
-            if page.loc in sample.places and page.loc not in seen:
-                seen.add(page.loc)
+            if left[page.loc] > 0:
+                left[page.loc] -= 1
+            elif page.loc in tally.seen:
                 yield page
 
     if options.output is not None:
-        write(FindingRows(pages, sample), os.fspath(options.output))
+        write(FindingRows(pages, tally.sample), os.fspath(options.output))
     if options.drop_list is not None:
         write_drop_list(os.fspath(options.drop_list), pages())

@@ -23,15 +23,17 @@ class Tally:
     """The counts of a sample.
 
     Attributes:
+        sample: the URLs.
         counts: pages by code.
+        seen: the URLs that were counted.
         samples: the first pages of each code.
     """
 
     def __init__(self, sample: Sample) -> None:
-        self._sample = sample
+        self.sample = sample
         self._by_stratum: list[Counter[str]] = [Counter() for _ in sample.strata]
         self._done = [0] * len(sample.strata)
-        self._seen: set[str] = set()
+        self.seen: set[str] = set()
         self._times = [0] * (len(TIMES) + 1)
         self._statuses: Counter[str] = Counter()
         self._types: Counter[str] = Counter()
@@ -40,20 +42,14 @@ class Tally:
 
     def add(self, page: Page) -> bool:
         """Counts a page; returns False if it is not in the sample, or was counted already."""
-        places = self._sample.places.get(page.loc)
-        if places is None or page.loc in self._seen:
+        places = self.sample.places.get(page.loc)
+        if places is None or page.loc in self.seen:
             return False
-        self._seen.add(page.loc)
-        codes = {fact.code for fact in page.facts}
-        severities = {CODES[code].severity for code in codes}
-        if "unjudged" in severities:
-            codes.add(UNJUDGED)
-        elif severities & {"error", "warning"}:
-            codes.add(BAD)
+        self.seen.add(page.loc)
         for place in places:
             self._done[place] += 1
-            self._by_stratum[place].update(codes)
-            self.counts.update(codes - {BAD, UNJUDGED})
+        if page.facts:
+            self._add_facts(page, places)
         self._statuses[str(page.status) if page.status is not None else "none"] += 1
         if page.content_type is not None:
             self._types[page.content_type or "none"] += 1
@@ -61,11 +57,22 @@ class Tally:
                 self._types = Counter(dict(self._types.most_common(MAX_TYPES)))
         if page.seconds is not None:
             self._times[bisect_left(TIMES, page.seconds)] += 1
-        for finding in findings_of(page, self._sample):
+        return True
+
+    def _add_facts(self, page: Page, places: tuple[int, ...]) -> None:
+        codes = {fact.code for fact in page.facts}
+        severities = {CODES[code].severity for code in codes}
+        if "unjudged" in severities:
+            codes.add(UNJUDGED)
+        elif severities & {"error", "warning"}:
+            codes.add(BAD)
+        for place in places:
+            self._by_stratum[place].update(codes)
+            self.counts.update(codes - {BAD, UNJUDGED})
+        for finding in findings_of(page, self.sample):
             listed = self.samples.setdefault(finding.code, [])
             if len(listed) < MAX_SAMPLES:
                 listed.append(finding)
-        return True
 
     @property
     def done(self) -> int:
@@ -80,15 +87,15 @@ class Tally:
     def _count(self, place: int, code: str) -> Count:
         counts, done = self._by_stratum[place], self._done[place]
         base = done if code == UNJUDGED else done - counts[UNJUDGED]
-        return Count(self._sample.sizes[place], base, counts[code])
+        return Count(self.sample.sizes[place], base, counts[code])
 
     def strata(self) -> tuple[Stratum, ...]:
         """The strata with their estimates, in the order of their names."""
         sampled: Counter[int] = Counter()
-        for places in self._sample.places.values():
+        for places in self.sample.places.values():
             sampled.update(places)
         found = []
-        for place, name in enumerate(self._sample.strata):
+        for place, name in enumerate(self.sample.strata):
             judged = self._count(place, BAD).sampled
 
             def estimate(code: str, place: int = place) -> Estimate | None:
@@ -96,7 +103,7 @@ class Tally:
                 return _estimate(code, count.hits, of_stratum(count)) if count.sampled else None
 
             estimates = _listed(estimate, self._by_stratum[place])
-            size = self._sample.sizes[place]
+            size = self.sample.sizes[place]
             found.append(Stratum(name, size, sampled[place], judged, estimates))
         return tuple(found)
 
@@ -117,13 +124,13 @@ class Tally:
     def covered(self) -> int:
         """URLs in strata with a judged page."""
         return sum(
-            size for place, size in enumerate(self._sample.sizes) if self._count(place, BAD).sampled
+            size for place, size in enumerate(self.sample.sizes) if self._count(place, BAD).sampled
         )
 
     def not_good(self) -> float:
         """The estimated share of pages that are bad or could not be judged; 1 without a page."""
         counts = [
-            Count(self._sample.sizes[place], done, counts[BAD] + counts[UNJUDGED])
+            Count(self.sample.sizes[place], done, counts[BAD] + counts[UNJUDGED])
             for place, (done, counts) in enumerate(zip(self._done, self._by_stratum, strict=True))
         ]
         return of_set(counts).share if self.done else 1.0

@@ -113,7 +113,7 @@ def show(report: AuditReport, *, err: bool = False) -> None:
     parts = f"{count(report.judged, 'page')} judged of {count(report.urls, 'URL')}"
     times = ", median {median:.3g} s".format(**report.page_seconds) if report.page_seconds else ""
     verdict = "no page could be judged" if total is None else f"{share(total)} {of} are bad"
-    limit = "" if report.ok else f", more than --max-bad {report.max_bad:.4g}".replace("--", "--")
+    limit = "" if report.ok else f", more than --max-bad {percent(report.max_bad or 0.0)}"
     colour = "green" if report.ok and total is not None and not total.count else "red"
     verdict = click.style(f"{verdict}{limit}", fg=colour, bold=True)
     click.echo(f"{parts}{times}: {verdict} ({report.seconds:.1f} s)", err=err)
@@ -146,7 +146,7 @@ def _show_strata(report: AuditReport, err: bool) -> None:
 
 
 def share(one: Estimate) -> str:
-    """``2.1 % ± 0.6 %``; the larger half of an interval that is not symmetric."""
+    """``2.1 % ± 0.6 %`` with the longer side of the interval; both ends if that is misleading."""
     half = max(one.share - one.low, one.high - one.share)
     if half == 0:
         return f"{percent(one.share)} (all taken)"
@@ -154,6 +154,8 @@ def share(one: Estimate) -> str:
         return f"0 % (at most {percent(one.high)})"
     if one.share == 1:
         return f"100 % (at least {percent(one.low)})"
+    if half > min(one.share, 1 - one.share):
+        return f"{percent(one.share)} ({percent(one.low)} to {percent(one.high)})"
     return f"{percent(one.share)} ± {percent(half)}"
 
 
