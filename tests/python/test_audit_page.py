@@ -140,6 +140,10 @@ def test_canonical_elsewhere_in_the_page() -> None:
         head(f'{link}<link rel="canonical" href="{LOC}">'),
     ):
         assert facts(page) == []
+    # what looks like the beginning of the body
+    for other in ("<!-- <body> -->", "<script>'<body>'</script>", "<title><body></title>"):
+        assert facts(head(other + link)) == [("canonical", "https://www.shop.example/other")]
+        assert facts(head(other + '<meta name="robots" content="none">')) == NOINDEX
     # a head that begins late, and a base
     assert facts(f'<base href="/a/"><link rel=canonical href="b">{head("")}') == [
         ("canonical", "https://www.shop.example/a/b")
