@@ -152,7 +152,7 @@ mod blocks {
                     return Some(number * 32 + at);
                 }
             }
-            if length % 32 == 0 {
+            if length.is_multiple_of(32) {
                 return None;
             }
             // the last block overlaps the one before it
