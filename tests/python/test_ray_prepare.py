@@ -16,7 +16,7 @@ import urlset
 from conftest import SITE, read_set
 from engine_cases import live, must_be_whole
 from prepare_cases import catalog, many, must_be_in_order, rewritten, shards_of
-from test_ray import cluster  # noqa: F401  also skips this file without Ray
+from test_ray import cluster, store  # noqa: F401  also skips this file without Ray
 
 import urlset.ray
 from ray import cloudpickle

@@ -15,7 +15,7 @@ import urlset
 from conftest import SITE, read_set
 from engine_cases import live, must_be_whole
 from prepare_cases import catalog, many, must_be_in_order, rewritten, shards_of
-from test_spark import spark  # noqa: F401  also skips this file without Spark
+from test_spark import spark, store  # noqa: F401  also skips this file without Spark
 
 import urlset.spark
 from pyspark import cloudpickle
