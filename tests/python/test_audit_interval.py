@@ -7,7 +7,7 @@ import random
 
 import pytest
 from audit_sites import simulate
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from urlset.audit.interval import Count, beta, of_set, of_stratum
 from urlset.audit.report import Estimate
@@ -53,6 +53,7 @@ counts = st.integers(1, 3_000).flatmap(
 
 @settings(deadline=None, max_examples=200)
 @given(st.lists(counts, min_size=1, max_size=8))
+@example([Count(1_794, 1, 1), Count(1_794, 1_794, 347)])
 def test_the_order_of_the_ends(found: list[Count]) -> None:
     whole = of_set(found)
     assert 0 <= whole.low <= whole.share <= whole.high <= 1

@@ -54,9 +54,7 @@ def of_stratum(count: Count) -> Interval:
         return Interval(share, share, share)
     effective = count.sampled * (count.size - 1) / (count.size - count.sampled)
     interval = _exact(share, effective)
-    # what was seen exists
-    seen, unseen = count.hits / count.size, (count.sampled - count.hits) / count.size
-    return Interval(share, max(interval.low, seen), min(interval.high, 1.0 - unseen))
+    return _with_seen(interval, [count], count.size)
 
 
 def of_set(counts: Sequence[Count]) -> Interval:
@@ -79,9 +77,16 @@ def of_set(counts: Sequence[Count]) -> Interval:
     effective = spread / variance if variance > 0 else 1 / simple
     # not more than the pages of the sample would give without strata: the variance is estimated
     interval = _exact(share, min(effective, 1 / simple))
+    return _with_seen(interval, counts, total)
+
+
+def _with_seen(interval: Interval, counts: Sequence[Count], total: int) -> Interval:
+    """The interval without shares that what was seen excludes."""
     seen = sum(count.hits for count in counts) / total
     unseen = sum(count.sampled - count.hits for count in counts) / total
-    return Interval(share, max(interval.low, seen), min(interval.high, 1.0 - unseen))
+    low, high = max(interval.low, seen), min(interval.high, 1.0 - unseen)
+    # the share itself is in it, whatever was rounded
+    return Interval(interval.share, min(low, interval.share), max(high, interval.share))
 
 
 def _exact(share: float, size: float) -> Interval:
