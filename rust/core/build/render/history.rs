@@ -6,9 +6,9 @@
 //! which nothing is known.
 
 use crate::build::render::content::Content;
+use crate::build::render::field::lastmod;
 use crate::build::render::field_writer::FieldWriter;
 use crate::build::render::plan::Plan;
-use crate::build::render::row::lastmod;
 use crate::build::render::rules::Rules;
 use crate::flow::chunk::{Chunk, Reject};
 use crate::flow::entry::NO_LASTMOD;
