@@ -25,8 +25,6 @@ use std::os::unix::fs::FileExt;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use twox_hash::XxHash3_64;
-
 use crate::error::{Error, ErrorCode, Result, plain};
 use crate::flow::entry::NO_LASTMOD;
 use crate::flow::hash::HashKey;
@@ -55,33 +53,6 @@ const PATIENCE: u64 = if cfg!(test) { 64 } else { 4_096 };
 pub const UNKNOWN: u64 = 0;
 /// No record, in [`Stamp::old`].
 pub const NO_RECORD: u32 = u32::MAX;
-
-/// The hashes of URLs and contents in records: XXH3, whose specification will not change, with a
-/// secret key. It takes a third of the time of SipHash.
-pub struct RecordHasher {
-    seed: u64,
-    /// for more than 240 bytes
-    secret: [u8; 192],
-}
-
-impl RecordHasher {
-    /// The hashes of a set.
-    pub fn new(key: HashKey) -> RecordHasher {
-        let mut secret = [0; 192];
-        for (at, part) in secret.chunks_exact_mut(8).enumerate() {
-            part.copy_from_slice(&key.hash64(&[at as u8]).to_le_bytes());
-        }
-        RecordHasher { seed: key.hash64(b"seed"), secret }
-    }
-
-    /// [`HASH_BITS`] bits.
-    #[inline]
-    pub fn hash(&self, bytes: &[u8]) -> u64 {
-        // only a secret of less than 136 bytes is refused
-        XxHash3_64::oneshot_with_seed_and_secret(self.seed, &self.secret, bytes).unwrap_or(0)
-            >> (64 - HASH_BITS)
-    }
-}
 
 /// The record of a URL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -162,8 +133,6 @@ pub struct Stamp {
 pub struct History {
     /// The key of the hashes, which all builds of a set share.
     pub key: HashKey,
-    /// The hashes.
-    pub hasher: RecordHasher,
     /// The lastmod of what changes: the start of the build.
     pub now: Order,
     /// The same in seconds since 1970.
@@ -172,6 +141,14 @@ pub struct History {
     pub forget: i64,
     /// The records of the last build; `None` in a first build.
     pub table: Option<Table>,
+}
+
+impl History {
+    /// The hash of a loc or of a content, as a record has it.
+    #[inline]
+    pub fn hash(&self, bytes: &[u8]) -> u64 {
+        self.key.hash64(bytes) >> (64 - HASH_BITS)
+    }
 }
 
 /// The records of the last build in a file, and their index.

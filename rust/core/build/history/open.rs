@@ -11,9 +11,7 @@ use crate::build::history::index;
 use crate::build::history::{MAGIC, TRAILER};
 use crate::error::{ErrorCode, Result};
 use crate::flow::hash::HashKey;
-use crate::flow::history::{
-    GONE_RECORD, History, RECORD, RecordHasher, Table, damaged, unreadable,
-};
+use crate::flow::history::{GONE_RECORD, History, RECORD, Table, damaged, unreadable};
 use crate::sitemap::date::Lastmod;
 
 /// Limit of the lists of columns: one for each input with other columns.
@@ -54,8 +52,7 @@ pub fn open(old: Option<OldFile>, clock: Clock, folder: &Path, threads: usize) -
             (key, Some(table))
         }
     };
-    let hasher = RecordHasher::new(key);
-    Ok(History { key, hasher, now, seconds: clock.now, forget: clock.forget, table })
+    Ok(History { key, now, seconds: clock.now, forget: clock.forget, table })
 }
 
 fn read_trailer(OldFile { file, name, digest }: OldFile) -> Result<(HashKey, Table)> {

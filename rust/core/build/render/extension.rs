@@ -1,9 +1,10 @@
 //! The extensions of a row, in the order of their descriptors.
 
 use crate::build::render::block::{BlocksOutcome, ValueContext};
+use crate::build::render::field::cell;
 use crate::build::render::invalid::{Invalid, Rejected, handle};
 use crate::build::render::plan::GroupColumns;
-use crate::build::render::row::{Renderer, RowElement, cell};
+use crate::build::render::row::{Renderer, RowElement};
 use crate::flow::chunk::Chunk;
 use crate::flow::member::Member;
 use crate::flow::row::Row;

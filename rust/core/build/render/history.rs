@@ -6,9 +6,9 @@
 //! which nothing is known.
 
 use crate::build::render::content::Content;
+use crate::build::render::field::lastmod;
 use crate::build::render::field_writer::FieldWriter;
 use crate::build::render::plan::Plan;
-use crate::build::render::row::lastmod;
 use crate::build::render::rules::Rules;
 use crate::flow::chunk::{Chunk, Reject};
 use crate::flow::entry::NO_LASTMOD;
@@ -59,7 +59,7 @@ impl<'r> HistoryWriter<'r> {
     /// Begins a row with this loc.
     #[inline]
     pub fn begin(&mut self, loc: &[u8]) {
-        self.key = self.history.hasher.hash(loc);
+        self.key = self.history.hash(loc);
     }
 
     /// Appends the lastmod of a row, and records it.
@@ -71,7 +71,7 @@ impl<'r> HistoryWriter<'r> {
         chunk: &mut Chunk,
         out: &mut FieldWriter,
     ) -> Result<Order, Box<Reject>> {
-        self.hash = self.history.hasher.hash(self.content.of(plan, row));
+        self.hash = self.history.hash(self.content.of(plan, row));
         self.own = NO_LASTMOD;
         let mut newest = self.decide(self.key);
         let before = out.end();
@@ -104,7 +104,7 @@ impl<'r> HistoryWriter<'r> {
     /// The text of the lastmod of another URL with the content of the current row: the end of its
     /// loc and its lastmod.
     pub fn of_alternate(&mut self, loc: &[u8]) -> (Vec<u8>, Order) {
-        let key = self.history.hasher.hash(loc);
+        let key = self.history.hash(loc);
         let mut lastmod = self.decide(key);
         if self.stamp.change == Change::Added {
             let own = self.key;

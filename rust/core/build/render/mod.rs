@@ -6,6 +6,7 @@ mod block;
 mod content;
 mod expansion;
 mod extension;
+mod field;
 mod field_writer;
 mod history;
 pub mod hreflang_groups;
