@@ -3,7 +3,7 @@
     python benches/page.py --rows 10M --shards 3000 --json benches/results/page.json
 
 The set has a history of 60 builds, rejected rows and 3,000 sitemaps. Needs Chromium and playwright
-(scripts/browser-tools). The time of the paint is that of PerformancePaintTiming, from the start of
+(scripts/test-tools). The time of the paint is that of PerformancePaintTiming, from the start of
 the navigation, in a new profile each time; the page is a file.
 """
 
@@ -48,10 +48,10 @@ def paints(page: Path, loads: int) -> list[float]:
     try:
         from playwright.sync_api import sync_playwright
     except ImportError:
-        raise BenchError("playwright is not installed (scripts/browser-tools)") from None
+        raise BenchError("playwright is not installed (scripts/test-tools)") from None
     program = shutil.which("chromium")
     if program is None:
-        raise BenchError("chromium is not installed (scripts/browser-tools)")
+        raise BenchError("chromium is not installed (scripts/test-tools)")
     found = []
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])

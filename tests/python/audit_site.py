@@ -112,7 +112,7 @@ def nginx(folder: Path, *, fillers: int = 1, log: bool = True) -> Iterator[Site]
         log: whether requests are logged.
     """
     if NGINX is None:
-        if os.environ.get("URLSET_REQUIRE_SERVERS"):
+        if os.environ.get("URLSET_REQUIRE_TOOLS"):
             raise AssertionError("nginx is not installed (Debian: nginx-light)")
         pytest.skip("nginx is not installed (Debian: nginx-light)")
     port = free_port()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import json
 import os
 import shutil
@@ -160,8 +161,12 @@ class Server:
 @pytest.fixture(scope="module")
 def postgres() -> Iterator[Server]:
     """A server of its own, with passwords, on a free port; not run by root, which it refuses."""
-    if not (shutil.which("initdb") and shutil.which("postgres")):
-        pytest.skip("PostgreSQL is not installed (Debian: postgresql)")
+    path = os.pathsep.join([os.environ["PATH"], *glob.glob("/usr/lib/postgresql/*/bin")])
+    initdb, postgres = (shutil.which(name, path=path) for name in ("initdb", "postgres"))
+    if not (initdb and postgres):
+        reason = "PostgreSQL is not installed (Debian: postgresql)"
+        assert not os.environ.get("URLSET_REQUIRE_TOOLS"), reason
+        pytest.skip(reason)
     folder = Path(tempfile.mkdtemp(prefix="urlset-postgres-"))
     run = {"user": "nobody", "group": "nogroup", "extra_groups": []} if os.getuid() == 0 else {}
     with socket.create_server(("127.0.0.1", 0)) as free:
@@ -172,13 +177,13 @@ def postgres() -> Iterator[Server]:
         shutil.chown(folder / "password", "nobody")
     data = folder / "data"
     subprocess.run(
-        ["initdb", "-D", data, "-U", "seller", "-A", "scram-sha-256", "-E", "UTF8", "--locale=C",
+        [initdb, "-D", data, "-U", "seller", "-A", "scram-sha-256", "-E", "UTF8", "--locale=C",
          f"--pwfile={folder}/password", "--no-sync"],
         check=True, capture_output=True, cwd=folder, **run,
     )  # fmt: skip
     with (folder / "log").open("wb") as log:
         process = subprocess.Popen(
-            ["postgres", "-D", data, "-p", str(port), "-k", folder, "-h", "127.0.0.1", "-F"],
+            [postgres, "-D", data, "-p", str(port), "-k", folder, "-h", "127.0.0.1", "-F"],
             stdout=log, stderr=log, cwd=folder, **run,
         )  # fmt: skip
     server = Server(port, folder)

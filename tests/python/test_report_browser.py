@@ -1,6 +1,6 @@
 """Report pages in Chromium: at three sizes, light and dark, by axe-core, by keyboard and in print.
 
-``scripts/browser-tools`` installs Chromium and axe-core. With ``URLSET_TEST_SHOTS=DIR`` the
+``scripts/test-tools`` installs Chromium and axe-core. With ``URLSET_TEST_SHOTS=DIR`` the
 screenshots are kept there.
 """
 
@@ -29,7 +29,7 @@ PAGES = ("build", "refused", "verify", "diff", "audit")
 
 
 def _skip(why: str) -> Any:
-    if os.environ.get("URLSET_REQUIRE_BROWSER"):
+    if os.environ.get("URLSET_REQUIRE_TOOLS"):
         pytest.fail(why)
     pytest.skip(why)
 
@@ -39,7 +39,7 @@ def axe() -> str:
     folder = Path(os.environ.get("URLSET_TEST_BROWSER", ROOT / ".browser"))
     path = folder / "node_modules/axe-core/axe.min.js"
     if not path.is_file():
-        _skip(f"{path} is missing: scripts/browser-tools installs it")
+        _skip(f"{path} is missing: scripts/test-tools installs it")
     return path.read_text(encoding="utf-8")
 
 
@@ -47,11 +47,11 @@ def axe() -> str:
 def chromium() -> Iterator[Any]:
     program = shutil.which("chromium")
     if program is None:
-        _skip("there is no chromium: scripts/browser-tools installs it")
+        _skip("there is no chromium: scripts/test-tools installs it")
     try:
         from playwright.sync_api import sync_playwright
     except ImportError:
-        _skip("there is no playwright: scripts/browser-tools installs it")
+        _skip("there is no playwright: scripts/test-tools installs it")
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
             executable_path=program, args=["--no-sandbox"], timeout=TIMEOUT
