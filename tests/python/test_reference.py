@@ -35,7 +35,8 @@ OTHER = {
 #: codes with a part that is computed, as in the source, and what they can be
 COMPUTED = {
     "config.{name}": [
-        "config.changes", "config.json", "config.rejects", "config.report", "config.resume",
+        "config.changes", "config.drop_list", "config.json", "config.jsonl", "config.output",
+        "config.rejects", "config.report", "config.resume",
         "config.lastmod_ignore", "config.lastmod_restart",
     ],
     "config.{option}": ["config.changes", "config.json", "config.rejects"],

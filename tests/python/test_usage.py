@@ -154,3 +154,39 @@ def test_a_wrong_number_is_told_in_words(built: Path, args: list[str], said: str
     done = run(*args, cwd=built)
     assert (done.returncode, done.stdout) == (2, "")
     assert said in done.stderr and len(done.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ("build", "one.csv", "--site", SITE, "--out", "out", "--json", "r.html", "--report",
+         "r.html"),
+        ("build", "one.csv", "--site", SITE, "--out", "out", "--rejects", "r.csv", "--changes",
+         "./r.csv", "--duplicates", "drop"),
+        ("verify", "out", "--json", "out/sitemap.xml"),
+        ("verify", "out", "--json", "r.json", "--jsonl", "../here/r.json"),
+        ("verify", "out", "--report", "r.html", "--jsonl", "r.html"),
+        ("read", "out/sitemap.xml", "--format", "csv", "--output", "out/sitemap.xml"),
+        ("read", "out", "--format", "csv", "--output", "out/sitemap-00001.xml.gz"),
+        ("diff", "out", "out/other.xml", "--format", "csv", "--output", "out/other.xml"),
+        ("diff", "out", "out", "--output", "link.csv", "--report", "r.html"),
+        ("audit", "one.csv", "--drop-list", "one.csv"),
+        ("audit", "one.csv", "--output", "link.csv"),
+        ("audit", "one.csv", "--output", "a.csv", "--drop-list", "a.csv"),
+        ("announce", "out", "--to", "robots", "--json", "out/sitemap.xml"),
+    ],
+)  # fmt: skip
+def test_no_output_replaces_an_input_or_another_output(tmp_path: Path, args: tuple[str]) -> None:
+    here = tmp_path / "here"
+    here.mkdir()
+    (here / "one.csv").write_text(f"url\n{SITE}/1\n")
+    for name in ("sitemap", "other"):
+        done = run("build", "one.csv", "--site", SITE, "--out", "out", "--name", name, cwd=here)
+        assert done.returncode == 0, done.stderr
+    (here / "link.csv").symlink_to("one.csv" if args[0] == "audit" else "r.html")
+    files = {path: path.read_bytes() for path in here.rglob("*") if path.is_file()}
+    done = run(*args, cwd=here)
+    assert (done.returncode, len(done.stderr.splitlines())) == (2, 1), done
+    assert "[config." in done.stderr and "write it elsewhere" in done.stderr
+    after = {path: path.read_bytes() for path in here.rglob("*") if path.is_file()}
+    assert {path: data for path, data in after.items() if path in files} == files

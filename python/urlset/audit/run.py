@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from ..errors import ConfigError, InputError, PublishError
 from ..outfile import is_store, must_be_local
 from ..rows import format_of, write
-from ..transport.target import check_writable, target_of
+from ..transport.target import check_writable, must_differ, target_of
 from .options import AuditOptions
 from .report import CODES, AuditReport, Finding
 from .sample import Sample, choose
@@ -69,7 +69,7 @@ def audit(
             code="audit.extra",
         ) from None
     chosen = AuditOptions(**options).checked()
-    _check_outputs(chosen)
+    _check_outputs(chosen, target)
     if chosen.report is not None:
         from ..html.document import check_target  # most audits write no page
 
@@ -156,8 +156,10 @@ def _report(
     )
 
 
-def _check_outputs(options: AuditOptions) -> None:
+def _check_outputs(options: AuditOptions, target: object) -> None:
     """Finds files that cannot be written before hours are spent on the audit."""
+    names = ("output", "drop_list", "report", "resume")
+    must_differ({name: getattr(options, name) for name in names}, (target,))
     if options.output is not None:
         format_of(os.fspath(options.output))
     for name in ("output", "drop_list", "resume"):

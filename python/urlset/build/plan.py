@@ -22,7 +22,7 @@ from ..option_table import options_of, replaced
 from ..options import Options
 from ..outfile import must_be_local
 from ..toml import SetTable, load, make_sets
-from ..transport.target import StoreTarget, Target, check_writable, target_of
+from ..transport.target import StoreTarget, Target, check_writable, must_differ, target_of
 from .source import must_not_be_read, read_exclusion
 
 #: options that change no byte of the output
@@ -202,6 +202,8 @@ def make_plan(
             excluded = [] if options.exclude is None else [options.exclude]
             read = [*excluded, *(one for table in sets for one in table.input)]
             must_not_be_read(key, target_of(target), read)
+    names = {name: str(target) for name, target in written.items()}
+    must_differ(names | {key: getattr(plan.options, key) for key in TARGETS})
     _check_writable(plan, written)
     return plan
 

@@ -9,6 +9,7 @@ import click
 
 from ..announce.options import AnnounceOptions
 from ..errors import Error
+from ..transport.target import must_differ
 from ..wording import one_line
 from .output import as_json, check_target, quiet_option, write_report
 from .params import given, params_of, place
@@ -52,6 +53,7 @@ def _run(target: str, json_path: str | None, quiet: bool, **options: Any) -> int
     from ..announce import announce as run
 
     check_target("json", json_path, code=UNWRITABLE, undone="nothing was sent")
+    must_differ({"json": json_path}, (target, options["changes"]))
     stdout = json_path != "-"
     report = AnnounceReport()
     error: dict[str, str] | None = None

@@ -11,6 +11,7 @@ import click
 
 from ..audit.options import AuditOptions
 from ..audit.report import BAD, CODES, UNJUDGED
+from ..transport.target import must_differ
 from ..wording import count, one_line
 from .output import as_json, check_target, quiet_option, write_report
 from .params import Sectioned, given, params_of, place
@@ -62,6 +63,8 @@ def _run(target: str, json_path: str | None, quiet: bool, **options: Any) -> int
     URLs and --seed. robots.txt and its crawl-delay are obeyed.
     """
     check_target("json", json_path, code=UNWRITABLE, undone="nothing was fetched")
+    outputs = {name: options[name] for name in ("output", "drop_list", "report", "resume")}
+    must_differ({"json": json_path, **outputs}, (target,))
     from ..audit.run import audit as run
 
     if json_path == "-" and options["output"] == "-":

@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from ..inspect.options import DiffOptions
+from ..transport.target import must_differ
 from ..wording import count
 from .output import must_be_redirected, quiet_option, rows_options
 from .params import given, params_of, place
@@ -31,6 +32,7 @@ def _run(
 
     kind = format_of(output, format) if output else None
     must_be_redirected(kind, output)
+    must_differ({"output": output, "report": options["report"]}, (old, new))
     with stoppable(), changes_of(old, new, **given(options)) as changes:
         if output:
             write(changes, output, kind)

@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from ..inspect.options import ReadOptions
+from ..transport.target import must_differ
 from ..wording import count
 from .output import must_be_redirected, quiet_option, rows_options
 from .params import given, params_of, place
@@ -27,6 +28,7 @@ def _run(target: str, output: str, format: str | None, quiet: bool, **options: A
 
     kind = format_of(output, format)
     must_be_redirected(kind, output)
+    must_differ({"output": output}, (target,))
     with stoppable(), rows_of(target, **given(options)) as rows:
         written = write(rows, output, kind)
     if not quiet:

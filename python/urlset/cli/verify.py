@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..inspect.options import VerifyOptions
+from ..transport.target import must_differ
 from ..wording import count, one_line
 from .output import as_json, check_target, quiet_option, write_report
 from .params import given, params_of, place
@@ -40,6 +41,8 @@ def _run(
         raise click.UsageError("only one of --json and --jsonl can go to stdout")
     for name, path in (("json", json_path), ("jsonl", jsonl_path)):
         check_target(name, path, code=UNWRITABLE, undone="nothing was checked")
+    outputs = {"json": json_path, "jsonl": jsonl_path, "report": options["report"]}
+    must_differ(outputs, (target,))
     from ..inspect.verify import verify as check
 
     with stoppable():

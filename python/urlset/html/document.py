@@ -12,16 +12,15 @@ from __future__ import annotations
 import base64
 import hashlib
 import os
-from contextlib import suppress
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .. import _core
-from ..errors import ConfigError, PublishError
+from ..errors import PublishError
 from ..outfile import check_page, is_store, must_be_local
-from ..transport.target import check_writable, replacing, target_of
+from ..transport.target import check_writable, must_differ, replacing, target_of
 from ..wording import count, one_line
 
 if TYPE_CHECKING:
@@ -116,24 +115,13 @@ def check_target(target: str | os.PathLike[str], inputs: tuple[object, ...], und
     check_page(target)
     if not is_store(target):
         must_be_local("report", target)
-    for one in inputs:
-        if isinstance(one, (str, os.PathLike)) and _is_same(os.fspath(one), os.fspath(target)):
-            raise ConfigError(
-                f"report: {os.fspath(target)!r} is an input; write it elsewhere",
-                code="config.report",
-            )
+    must_differ({"report": target}, inputs)
     try:
         check_writable(target_of(target), will_exist=())
     except OSError as error:
         raise PublishError(
             f"report: {error.filename or target}: {error.strerror}; {undone}", code="output.report"
         ) from None
-
-
-def _is_same(one: str, other: str) -> bool:
-    with suppress(OSError):
-        return one == other or Path(one).samefile(other)
-    return False
 
 
 def write_page(target: str | os.PathLike[str], page: str, *, undone: str = "") -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
@@ -117,6 +117,54 @@ def covers(source: str, target: StoreTarget) -> bool:
         return False
     url = str(target)
     return f"{url}/".startswith(f"{source.rstrip('/')}/") or fnmatchcase(url, source)
+
+
+def must_differ(
+    outputs: Mapping[str, str | os.PathLike[str] | None], inputs: Sequence[object] = ()
+) -> None:
+    """Refuses an output that is an input, a sitemap in a folder that is read, or another output.
+
+    Args:
+        outputs: by option; None and ``-`` are no files.
+        inputs: paths and addresses; other objects are no files.
+
+    Raises:
+        ConfigError: ``config.`` and the option.
+    """
+    read = [os.fspath(one) for one in inputs if isinstance(one, (str, os.PathLike))]
+    written: dict[str, str] = {}
+    for name, output in outputs.items():
+        if output is None or output == "-":
+            continue
+        path = os.fspath(output)
+        reason = next((" is an input" for one in read if _replaces(path, one)), None)
+        for other, earlier in written.items():
+            if reason is None and _is_same(path, earlier):
+                reason = f" is also the file of {other}"
+        if reason is not None:
+            raise ConfigError(
+                f"{name}: {path!r}{reason}; write it elsewhere", code=f"config.{name}"
+            )
+        written[name] = path
+
+
+def _is_same(one: str, other: str) -> bool:
+    if is_store(one) or is_store(other):
+        return one == other
+    with suppress(OSError):
+        return Path(one).samefile(other)
+    return os.path.realpath(one) == os.path.realpath(other)  # one does not exist yet
+
+
+def _replaces(output: str, source: str) -> bool:
+    """Whether an output is an input, or may be a sitemap in a folder or prefix that is read."""
+    if _is_same(output, source):
+        return True
+    if is_store(output) or is_store(source):
+        inside = output.startswith(f"{source.rstrip('/')}/")
+    else:
+        inside = Path(os.path.realpath(source)) in Path(os.path.realpath(output)).parents
+    return inside and output.lower().endswith((".xml", ".gz"))
 
 
 def absolute(target: Target) -> Target:
