@@ -1,8 +1,8 @@
 """A bar chart as SVG, readable on a light and on a dark page.
 
 The background stays clear and every colour has a contrast of at least 3.6 to 1 against white and
-against GitHub's dark background alike: an image in a README learns the theme of the system, which
-need not be that of the page, so two sets of colours could meet the wrong one.
+against GitHub's dark background alike: an image in a README follows the theme of the system, which
+can differ from that of the page, so two sets of colours would not be safe.
 """
 
 from __future__ import annotations

@@ -14,6 +14,7 @@ import gzip
 import hashlib
 import json
 import os
+import pickle
 import resource
 import shutil
 import statistics
@@ -229,14 +230,17 @@ def commit(settings: dict[str, Any]) -> dict[str, Any]:
     read = time.perf_counter() - started
     report = job.commit(parts)
     seconds = time.perf_counter() - started
+    spent = time.process_time() - cpu
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     assert report.urls == per_part * settings["parts"]
     assert len(gzip.decompress((out / report.shards[-1].path).read_bytes())) == shard["bytes"]
     return settings | {
         "seconds": round(seconds, 2),
-        "cpu_seconds": round(time.process_time() - cpu, 2),
+        "cpu_seconds": round(spent, 2),
         "of_reading_parts": round(read, 2),
         "message_bytes": sum(map(len, texts)),
-        "peak_rss": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+        "next_job_bytes": len(pickle.dumps(Job(site=common.SITE, out=out))),
+        "peak_rss": peak * 1024,
         "rss_before": before * 1024,
         "timings": report.timings,
     }

@@ -2,7 +2,6 @@
 //!
 //! The rows have the shape of `benches/catalog.py`: six columns, 186 bytes of CSV, 2 % quoted.
 
-use std::collections::HashMap;
 use std::hint::black_box;
 use std::sync::Arc;
 
@@ -17,6 +16,7 @@ use urlset_core::build::render::row::Renderer;
 use urlset_core::build::render::rules::Rules;
 use urlset_core::build::shard::packer::{Limits, Packer};
 use urlset_core::build::write::gzip::{Encoder, Libdeflate};
+use urlset_core::build::write::live::LiveShards;
 use urlset_core::build::write::memory::MemorySink;
 use urlset_core::build::write::writer::Destination;
 use urlset_core::config::Config;
@@ -111,7 +111,7 @@ fn stages(c: &mut Criterion) {
             for (number, spans) in cells.iter().enumerate() {
                 renderer.render(&CsvRow { text, spans }, number as u32, &mut chunk);
             }
-            chunk.sum_up();
+            chunk.sum_up(None);
             black_box(chunk.entries.len());
         });
     });
@@ -120,7 +120,7 @@ fn stages(c: &mut Criterion) {
     for (number, spans) in cells.iter().enumerate() {
         renderer.render(&CsvRow { text, spans }, number as u32, &mut chunk);
     }
-    chunk.sum_up();
+    chunk.sum_up(None);
     let xml = chunk.bytes.clone();
     let chunk = Arc::new(chunk);
     group.bench_function("pack", |b| {
@@ -159,7 +159,8 @@ fn stages(c: &mut Criterion) {
             let source = Csv::new(path.to_str().unwrap(), options);
             let rejects = std::env::temp_dir().join("urlset-stages-rejects.csv");
             let sink = MemorySink::default();
-            let destination = Destination { sink: &sink, encoder: None, live: HashMap::new() };
+            let destination =
+                Destination { sink: &sink, encoder: None, live: LiveShards::default() };
             let (progress, seen) = (Arc::new(Progress::default()), &Seen::default());
             let sources: Vec<Box<dyn AnySource>> = vec![Box::new(source)];
             run(&config, Run { sources, destination, rejects, progress, seen, history: None })

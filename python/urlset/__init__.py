@@ -18,6 +18,8 @@ TYPE_CHECKING = False  # the module typing takes 5 ms
 if TYPE_CHECKING:
     from ._core import __version__
     from .announce import AnnounceReport, announce
+    from .audit.report import AuditReport
+    from .audit.run import audit
     from .build.job import Job, build
     from .build.part import Part
     from .clean import clean
@@ -30,6 +32,7 @@ del TYPE_CHECKING
 __all__ = [
     "AnnounceError",
     "AnnounceReport",
+    "AuditReport",
     "ConfigError",
     "ConflictError",
     "DataError",
@@ -42,6 +45,7 @@ __all__ = [
     "Report",
     "__version__",
     "announce",
+    "audit",
     "build",
     "clean",
     "diff",
@@ -54,10 +58,12 @@ __all__ = [
 _MODULES = {
     "__version__": "_core",
     "AnnounceReport": "announce.report",
+    "AuditReport": "audit.report",
     "Job": "build.job",
     "Part": "build.part",
     "Report": "report",
     "announce": "announce",
+    "audit": "audit.run",
     "build": "build.job",
     "clean": "clean",
     "diff": "inspect.diff",

@@ -22,6 +22,7 @@ __all__ = [
     "Url",
     "__version__",
     "address",
+    "age_steps",
     "build",
     "choose",
     "column_names",
@@ -29,11 +30,16 @@ __all__ = [
     "diff_stream",
     "digest",
     "exceeds_rejects",
+    "exclude",
     "extensions",
+    "find_live",
     "finding_codes",
     "is_prose",
     "limits",
+    "loc_columns",
+    "locs",
     "look",
+    "pack_live",
     "peek",
     "preview",
     "read_index",
@@ -84,17 +90,24 @@ def build(
     seen: Seen,
     *,
     encoder: Callable[[], Any] | int | None = None,
-    live: str = "{}",
+    live: bytes | None = None,
     tick: Callable[[], object] | None = None,
     lastmod: tuple[tuple[int, str, str] | None, str | PathLike[str]] | None = None,
 ) -> str: ...
 def choose(config_json: str, names: Sequence[str], kinds: str) -> tuple[list[str], str]: ...
-def count_rejects(path: str | PathLike[str]) -> dict[str, int]: ...
+def loc_columns(config_json: str, names: Sequence[str], kinds: str) -> list[str]: ...
+def locs(
+    config_json: str, name: str, object: Any, bounds: Sequence[str], without: int
+) -> list[bytes]: ...
+def count_rejects(path: str | PathLike[str]) -> dict[str, tuple[int, list[int]]]: ...
 def address(url: str) -> str: ...
 def digest(data: str | bytes) -> str: ...
+def pack_live(shards: Sequence[tuple[str, str, int]]) -> bytes: ...
+def find_live(live: bytes, path: str) -> tuple[str, int] | None: ...
 def look(config_json: str, path: str, format: str, begun: Any = None) -> list[str]: ...
 def is_prose(head: bytes, whole: bool, encoding: str | None) -> bool: ...
 def recognise(head: bytes, whole: bool, encoding: str | None) -> str: ...
+def exclude(config_json: str, name: str, format: str, object: Any) -> str: ...
 def preview(config_json: str, name: str, format: str, object: Any, limit: int) -> str: ...
 
 @final
@@ -160,6 +173,7 @@ class FileReport:
     children: Final[list[Child]]
     findings: Final[list[Finding]]
     counts: Final[dict[str, int]]
+    ages: Final[list[int]]
 
 def verify_files(
     targets: Sequence[_Target],
@@ -170,6 +184,7 @@ def verify_files(
     reciprocity: bool,
     most: int,
 ) -> list[FileReport]: ...
+def age_steps() -> list[int]: ...
 def finding_codes() -> list[tuple[str, str, str]]: ...
 
 @final

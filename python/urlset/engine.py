@@ -4,31 +4,43 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from difflib import get_close_matches
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .build.job import Job
 from .build.part import Part
-from .errors import ConfigError, Error, PublishError
+from .build.ranges import Ranges, live_ranges
+from .errors import ConfigError, Error, PublishError, RejectLimitError
 from .option_table import options_of
 from .options import Options
 from .report import Report
+from .wording import count
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 #: options for the files of an input; the engine has read them
 OF_FILES = ("format", "delimiter", "encoding", "max_cell")
 
 
-def plan(given: Mapping[str, Any]) -> Job:
+def plan(given: Mapping[str, Any], *, ordered: bool = False) -> Job:
     """The job for the rows of an engine.
 
     Args:
         given: the options of :func:`urlset.build`, and ``config``. ``threads`` is 1 by default: an
             engine runs a task on each core.
+        ordered: the rows are prepared.
 
     Raises:
         ConfigError: wrong options; ``config.unknown``: an unknown one.
         PublishError: the output cannot be written, or another build is publishing there.
     """
+    _check_names(given)
+    return Job(**{"threads": 1, **given}, ordered=ordered)
+
+
+def _check_names(given: Mapping[str, Any]) -> None:
     known = ["config", *(one.key for one in options_of(Options) if one.key not in OF_FILES)]
     for key in given:
         name = key.removesuffix("_")
@@ -40,7 +52,47 @@ def plan(given: Mapping[str, Any]) -> Job:
             close = get_close_matches(name, known, 1)
             hint = f"; did you mean {close[0]}?" if close else ""
             raise ConfigError(f"unknown option {key!r}{hint}", code="config.unknown")
-    return Job(**{"threads": 1, **given})
+
+
+def plan_ranges(given: Mapping[str, Any], partitions: int | None) -> Ranges:
+    """The ranges of locs that the partitions of an engine contain.
+
+    Args:
+        given: as for :func:`plan`.
+        partitions: about their number; None for that of the live set.
+
+    Raises:
+        Error: as :func:`plan`; ``config.partitions``: not a positive number.
+    """
+    _check_names(given)
+    if partitions is not None and partitions < 1:
+        raise ConfigError(
+            f"partitions: {partitions} is not a positive number", code="config.partitions"
+        )
+    given = {"threads": 1, **given}
+    return live_ranges(given, given.pop("config", None), partitions)
+
+
+def check_columns(job: Job, schema: pa.Schema) -> None:
+    """Checks the columns before any task runs: engines log the traceback of each failed task.
+
+    Raises:
+        ConfigError: a missing or ambiguous column, or one of lists or structs; the job is aborted.
+    """
+    try:
+        job.write(schema.empty_table(), name="the rows")
+    except BaseException:
+        abort(job)
+        raise
+
+
+def abort(job: Job) -> None:
+    """Removes what the tasks staged, if the destination answers.
+
+    Otherwise ``urlset clean`` removes it later: an error here would hide why the job failed.
+    """
+    with suppress(PublishError):
+        job.abort()
 
 
 class Batches:
@@ -90,6 +142,8 @@ def write(job: Job, batches: Iterator[Any], number: int) -> str:
         message = str(error)
         if not message.startswith(partition):
             message = f"{partition}: {message}"
+        if error.code == "rows.order":
+            message += "; make prepare the last step before the write"
         if error.code == "job.closed":
             message += (
                 "; if the job still runs, this machine does not see the destination of the driver:"
@@ -110,7 +164,7 @@ def commit(job: Job, messages: Iterable[str | None]) -> Report:
         PublishError: ``job.part``: the part of a task is missing.
         Error: what :meth:`urlset.Job.commit` raises.
     """
-    parts = []
+    parts: list[Part] = []
     for number, message in enumerate(messages):
         if message is None:
             raise PublishError(
@@ -119,4 +173,13 @@ def commit(job: Job, messages: Iterable[str | None]) -> Report:
                 code="job.part",
             )
         parts.append(Part.from_json(message))
-    return job.commit(parts)
+    try:
+        return job.commit(parts)
+    except RejectLimitError as error:
+        # the rows of a partition often come from one source
+        lost = [n for n, part in enumerate(parts) if part.rows and part.rejected == part.rows]
+        if not lost or len(lost) == len(parts):
+            raise
+        named = f"{error}; of partition {lost[0]}, all {count(parts[lost[0]].rows, 'row')}"
+        more = f", and those of {len(lost) - 1:,} more" if len(lost) > 1 else ""
+        raise RejectLimitError(named + more, code=error.code) from None

@@ -119,6 +119,10 @@ class BuildKeywords(TypedDict, total=False):
     """Add a sitemap made elsewhere to the index (repeatable)."""
     where: Sequence[str]
     """Keep rows: 'COL=VALUE' or 'COL!=VALUE' (repeatable)."""
+    exclude: str | os.PathLike[str] | None
+    """File with URLs to leave out, in the column loc: the drop list of urlset audit, for
+    example. In any format of an input.
+    """
     hosts: str
     """Which hosts URLs may have: same, any, or a list a,b."""
     strict_urls: bool
@@ -143,6 +147,8 @@ class BuildKeywords(TypedDict, total=False):
     """Publish nothing if the set shrank by more than this."""
     format: str | None
     """Format of the input; lines is one URL per line [by name and content]."""
+    query: str | None
+    """Query of a database, whose rows are the catalog."""
     delimiter: str | None
     """Delimiter of CSV, or 'tab' [detected]."""
     encoding: str | None
@@ -157,6 +163,8 @@ class BuildKeywords(TypedDict, total=False):
     """Write which URLs were added, changed, removed, .csv, .jsonl or .parquet (needs
     --duplicates drop or fail).
     """
+    report: str | os.PathLike[str] | None
+    """Write a page with charts about this build and the last ones, .html."""
     verify_staged: bool
     """Read and check the whole set before it goes live."""
     dry_run: bool
@@ -182,6 +190,8 @@ class VerifyKeywords(TypedDict, total=False):
     """Which hosts URLs may have: same, any, or a list a,b. Default: the hosts in the manifest of
     a build, else same.
     """
+    report: str | os.PathLike[str] | None
+    """Write a page with charts of the findings and the files, .html."""
     allow_private: bool
     """Fetch from private addresses, too."""
 
@@ -206,8 +216,59 @@ class DiffKeywords(TypedDict, total=False):
     """Memory for entries; above that they go to disk."""
     threads: int | None
     """Default: one for each core."""
+    report: str | os.PathLike[str] | None
+    """Write a page with charts of the changes, .html."""
     allow_private: bool
     """Fetch from private addresses, too."""
+
+
+class AuditKeywords(TypedDict, total=False):
+    """The keywords of :func:`urlset.audit`."""
+
+    sample: str | int
+    """Number of URLs to fetch, or all."""
+    by: str | None
+    """Strata with a sample and an estimate each: shard, path (the first part of the path), host,
+    none, or a column. Default: shard; none for a table.
+    """
+    loc: str
+    """Column of the URL, if TARGET is a table."""
+    seed: int
+    """Another seed selects another sample."""
+    lenient: bool
+    """Omit what cannot be read of the sitemaps."""
+    rate: float
+    """Maximum number of requests per second and host; 0 for no limit."""
+    concurrency: int
+    """Maximum number of requests at the same time."""
+    timeout: float
+    """For one page with its redirects."""
+    max_wait: float
+    """Maximum total wait for a host that answers 429 or 503."""
+    hosts: str | Sequence[str] | None
+    """Hosts that may be fetched from: any, or a list a,b. Default: those of the set."""
+    allow_private: bool
+    """Fetch from private addresses, too."""
+    resume: str | os.PathLike[str] | None
+    """Keep what was judged in this file; if it exists, continue with it."""
+    bot: str
+    """Crawler whose rules apply in robots.txt, X-Robots-Tag and meta elements."""
+    soft_404: str | None
+    """Pages whose HTML contains this regular expression (RE2, any case) are error pages."""
+    check_lastmod: bool
+    """Compare lastmod with the date of the page: article:modified_time, dateModified, else
+    Last-Modified.
+    """
+    output: str | os.PathLike[str] | None
+    """Write a row for each finding, .parquet, .csv, .jsonl or .arrow."""
+    drop_list: str | os.PathLike[str] | None
+    """Write the URLs that redirect, are missing (404, 410), or have noindex or another canonical
+    as CSV, for build --exclude.
+    """
+    report: str | os.PathLike[str] | None
+    """Write a page with charts of the estimates and the findings, .html."""
+    max_bad: str | None
+    """Exit status 1 if a larger share of the URLs is bad or could not be judged."""
 
 
 class AnnounceKeywords(TypedDict, total=False):

@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 from . import _core
 from .errors import ConfigError
 from .option_table import check_values, option, options_of
-from .outfile import is_store, must_be_local
+from .outfile import check_page, is_store, must_be_local
 
 LIMITS = _core.limits()
 #: the columns that the core finds by name, by field
@@ -227,6 +227,10 @@ class Options:
         (), "Rows", "Keep rows: 'COL=VALUE' or 'COL!=VALUE' (repeatable).", metavar="COND",
         per_set=True,
     )  # fmt: skip
+    exclude: str | os.PathLike[str] | None = option(
+        None, "Rows", "File with URLs to leave out, in the column loc: the drop list of urlset"
+        " audit, for example. In any format of an input.", metavar="PATH", core=False,
+    )  # fmt: skip
     hosts: str = option(
         "same", "Rows", "Which hosts URLs may have: same, any, or a list a,b.", metavar="HOSTS",
         per_set=True,
@@ -266,6 +270,10 @@ class Options:
         None, "Run", "Format of the input; lines is one URL per line [by name and content].",
         choices=("csv", "parquet", "arrow", "jsonl", "lines"), per_set=True, core=False,
     )  # fmt: skip
+    query: str | None = option(
+        None, "Run", "Query of a database, whose rows are the catalog.", metavar="SQL",
+        per_set=True, core=False,
+    )  # fmt: skip
     delimiter: str | None = option(
         None, "Run", "Delimiter of CSV, or 'tab' [detected].", metavar="CHAR", per_set=True
     )
@@ -285,6 +293,10 @@ class Options:
         None, "Run", "Write which URLs were added, changed, removed, .csv, .jsonl or .parquet "
         "(needs --duplicates drop or fail).", metavar="PATH", core=False,
     )  # fmt: skip
+    report: str | os.PathLike[str] | None = option(
+        None, "Run", "Write a page with charts about this build and the last ones, .html.",
+        metavar="PATH", core=False,
+    )  # fmt: skip
     verify_staged: bool = option(
         False, "Run", "Read and check the whole set before it goes live.", core=False
     )
@@ -302,7 +314,7 @@ class Options:
             )
         if isinstance(self.out, str) and not self.out:
             raise ConfigError("no output folder is given (--out DIR)", code="config.out")
-        for name in ("out", "state", "rejects", "changes"):
+        for name in ("out", "state", "rejects", "changes", "report"):
             target = getattr(self, name)
             if target is not None and not is_store(target):
                 must_be_local(name, target)
@@ -310,6 +322,8 @@ class Options:
         check_values(self)
         check_name(self.name)
         self._check_changes()
+        if self.report is not None:
+            check_page(self.report)
         self.max_rejects_json()
         parse_percent("max_shrink", self.max_shrink)
         self.filters_json()
@@ -521,10 +535,11 @@ class Options:
             "max_loc": self.preset.max_loc,
             "max_rejects": self.max_rejects_json(),
             "where": self.filters_json(),
+            "ages": self.report is not None,
             "lastmod_from": _names(self.lastmod_from),
             "lastmod_ignore": _names(self.lastmod_ignore),
             "forget": self.forget_seconds(),
-            "now": self._now() if self._needs_now() else 0,
+            "now": self._now() if self._needs_now() or self.report is not None else 0,
         }
 
 

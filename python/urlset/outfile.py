@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
+from . import system
 from .errors import ConfigError
 
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
@@ -18,7 +19,6 @@ _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _URI_AS_PATH = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
 #: the schemes of object stores, and the provider of each
 STORE_SCHEMES = {"s3": "s3", "s3a": "s3", "gs": "gs", "gcs": "gs", "az": "az"}
-_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def is_store(target: object) -> bool:
@@ -50,6 +50,17 @@ def must_be_local(name: str, target: str | os.PathLike[str]) -> None:
         )
 
 
+def check_page(target: str | os.PathLike[str]) -> None:
+    """Checks that the name of a report page is one that browsers open as a page.
+
+    Raises:
+        ConfigError: ``config.report``.
+    """
+    text = os.fspath(target)
+    if not text.lower().endswith((".html", ".htm")):
+        raise ConfigError(f"report: {text!r} does not end in .html", code="config.report")
+
+
 def check_writable(
     target: Path, *, will_exist: tuple[Path, ...] = (), replaced: bool = True
 ) -> None:
@@ -69,7 +80,7 @@ def check_writable(
         raise _error(errno.EISDIR, target)
     if target.exists():
         if not os.access(target, os.W_OK):
-            raise _error(errno.EROFS if _is_read_only(target) else errno.EACCES, target)
+            raise _error(errno.EROFS if system.is_read_only(target) else errno.EACCES, target)
         if not replaced or is_special(target):
             return
     folder = Path.cwd().joinpath(target).parent
@@ -84,14 +95,10 @@ def check_writable(
     # the only test that is correct on every filesystem
     probe = folder / f".urlset-{random_id()}"
     try:
-        os.close(os.open(probe, _NEW, 0o600))
+        os.close(os.open(probe, system.NEW, 0o600))
     except OSError as error:
         raise _error(error.errno or errno.EACCES, target) from None
     probe.unlink()
-
-
-def _is_read_only(target: Path) -> bool:
-    return bool(os.statvfs(target).f_flag & os.ST_RDONLY)
 
 
 @contextmanager
@@ -122,8 +129,8 @@ def replacing(target: Path, *, keep_owner: bool = False) -> Iterator[BinaryIO]:
         # the kernel applies the umask; reading the umask would change it for all threads
         before = target.stat() if keep_owner and target.exists() else None
         mode = 0o666 if before is None else 0o600
-        with os.fdopen(os.open(staged, _NEW, mode), "wb") as file:
-            if before is not None:
+        with os.fdopen(os.open(staged, system.NEW, mode), "wb") as file:
+            if before is not None and hasattr(os, "fchown"):  # not on Windows
                 with suppress(PermissionError):  # only root may change the owner
                     os.fchown(file.fileno(), before.st_uid, before.st_gid)
                 os.fchmod(file.fileno(), stat.S_IMODE(before.st_mode))
@@ -135,16 +142,7 @@ def replacing(target: Path, *, keep_owner: bool = False) -> Iterator[BinaryIO]:
         with suppress(OSError):
             staged.unlink()
         raise
-    sync_folder(target.parent)
-
-
-def sync_folder(folder: Path) -> None:
-    """Waits until the names in a folder are on the disk."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    system.sync_folder(target.parent)
 
 
 def is_special(target: Path) -> bool:

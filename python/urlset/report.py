@@ -37,7 +37,14 @@ class Shard:
 
 @dataclass(frozen=True)
 class IndexFile:
-    """A sitemap index: path in the output folder, number of sitemaps, size in bytes, URL."""
+    """A sitemap index.
+
+    Attributes:
+        path: relative to the output folder.
+        sitemaps: the number of entries.
+        bytes: the size of the file.
+        url: where it is served.
+    """
 
     path: str
     sitemaps: int
@@ -47,7 +54,13 @@ class IndexFile:
 
 @dataclass(frozen=True)
 class Warning:
-    """A warning: a stable code, the number of occurrences, and what to do."""
+    """A warning of a build.
+
+    Attributes:
+        code: stable, such as ``loc.fragment``.
+        count: the number of occurrences.
+        message: what happened and what to do.
+    """
 
     code: str
     count: int
@@ -61,11 +74,21 @@ class Report:
     Every row has one outcome: ``rows + expanded == urls + rejected + filtered + duplicates``.
 
     Attributes:
+        version: that of urlset.
         published: this build is live.
         error: ``{"code", "message"}`` of the error that ended it.
+        rows: the rows that were read.
+        urls: the URLs that were written.
+        rejected: rows without a legal URL.
+        filtered: rows that ``where`` left out.
+        duplicates: rows that ``duplicates="drop"`` left out.
+        expanded: URLs that ``alternate_rows`` added.
         seconds: the duration of the whole build.
         peak_rss: the peak memory of the process so far, in bytes.
         rejects: ``{"by_code": {code: rows}, "path": file or None}``.
+        shards: the sitemaps.
+        indexes: the indexes.
+        warnings: what was written, and is probably not intended.
         url: the URL of the first index.
         mapping: the column of each field.
         timings: seconds of ``build`` (read to staged) and ``publish``.
@@ -116,6 +139,7 @@ NOTES = {
     " (the credentials need the permission to delete)",
     "manifest.config": "set built from scratch: its options differ from those of the live build",
     "manifest.edited": "of the live sitemaps written again: changed or removed by hand",
+    "loc.excluded": "left out: in the file of --exclude",
     "loc.over_1024": "over 1,024 characters, which Yandex refuses; shorten such URLs for Yandex",
     "loc.outside_folder": "outside the folder of the sitemaps: valid only if robots.txt or"
     " Search Console lists the index; otherwise serve the files from a higher folder"

@@ -24,19 +24,24 @@ from .option_table import Option, find_option
 from .options import Options
 
 try:
+    import pyarrow as pa
     from pyspark import TaskContext
+    from pyspark.sql import functions as sf
     from pyspark.sql.datasource import DataSource, DataSourceArrowWriter, WriterCommitMessage
+    from pyspark.sql.pandas.functions import arrow_udf
+    from pyspark.sql.types import ArrayType, MapType, StructType
 except ImportError as error:
     raise ModuleNotFoundError(
         "urlset.spark needs Spark 4.1 or later: pip install 'urlset[spark]'", name="pyspark"
     ) from error
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-    from pyspark.sql import SparkSession
-    from pyspark.sql.types import StructType
+    from pyspark.sql import Column, DataFrame, SparkSession
 
-__all__ = ["SitemapSource", "SitemapWriter", "register"]
+__all__ = ["SitemapSource", "SitemapWriter", "prepare", "register"]
+
+#: the column that :func:`prepare` adds; the writer does not read it
+PREPARED = "__urlset_prepared__"
 
 
 def register(spark: SparkSession) -> None:
@@ -73,7 +78,9 @@ class SitemapSource(DataSource):
                 ' all rows with mode("overwrite")',
                 code="spark.append",
             )
-        job = engine.plan(options_of_text(self.options))
+        ordered = PREPARED in schema.names
+        job = engine.plan(options_of_text(self.options), ordered=ordered)
+        engine.check_columns(job, _arrow_schema(schema))
         return SitemapWriter(job)
 
 
@@ -106,7 +113,74 @@ class SitemapWriter(DataSourceArrowWriter):
 
     def abort(self, messages: list[Any]) -> None:
         """Removes what the tasks staged; what is live stays. A failed task has None as message."""
-        self._job.abort()
+        engine.abort(self._job)
+
+
+def _arrow_schema(schema: StructType) -> pa.Schema:
+    """The columns, as far as their check needs them. (Spark's own function changes with it.)"""
+    text = pa.string()
+
+    def simplified(kind: object) -> pa.DataType:
+        if isinstance(kind, ArrayType):
+            return pa.list_(text)
+        return pa.struct([("value", text)]) if isinstance(kind, (StructType, MapType)) else text
+
+    return pa.schema([(field.name, simplified(field.dataType)) for field in schema])
+
+
+def prepare(df: DataFrame, *, partitions: int | None = None, **options: Any) -> DataFrame:
+    """Brings the rows into the order of their final locs, so that each partition is one range.
+
+    Equal locs meet in one partition: the write accepts ``duplicates`` and ``changes``. The ranges
+    begin where parts of the live set begin, so that under the stable layout an edit changes few
+    shards. Without such a set Spark samples the locs. Of rows with the same loc the one with the
+    largest lastmod comes first (``duplicates=drop`` keeps it), then the one with the smallest
+    values of the other columns that the build reads, except lists, structs and maps.
+
+    This must be the last step before the write, which checks the order. The column that it adds,
+    ``__urlset_prepared__``, informs the writer.
+
+    Args:
+        df: the rows.
+        partitions: about the number of the partitions; by default that of the live set, or for the
+            first one what Spark chooses.
+        options: those of the write; values may be text as for the write. ``config`` is the path of
+            a ``urlset.toml``.
+
+    Raises:
+        ConfigError: wrong options, a missing or ambiguous column.
+        PublishError: the output cannot be written, or another build is publishing there.
+    """
+    texts = options_of_text({k: v for k, v in options.items() if isinstance(v, str)})
+    ranges = engine.plan_ranges(options | texts, partitions)
+    columns = ranges.columns(_arrow_schema(df.schema))
+
+    def locate(*arrays: pa.Array) -> pa.Array:
+        context = TaskContext.get()
+        rows = pa.table(list(arrays), names=list(columns.loc))
+        # rows without a loc are spread over all ranges, those of one task into one of them
+        locs, numbers = ranges.locate(rows, context.partitionId() if context is not None else 0)
+        return pa.StructArray.from_arrays([locs.cast(pa.string()), numbers], ["loc", "range"])
+
+    udf: Any = arrow_udf  # its overloads do not know functions of several arrays
+    located = udf(locate, "loc string, range int")(*map(_column, columns.loc))
+    given = df.withColumn(PREPARED, located)
+    loc = sf.col(PREPARED)["loc"]
+    if ranges.bounds is not None or partitions == 1:
+        given = given.repartitionById(ranges.count, sf.col(PREPARED)["range"])
+    elif partitions is not None:
+        given = given.repartitionByRange(partitions, loc)
+    else:
+        given = given.repartitionByRange(loc)
+    dated = [_column(columns.lastmod).desc()] if columns.lastmod is not None else []
+    # a constant in the place of the locs: Spark sends all columns to the writer
+    return given.sortWithinPartitions(loc, *dated, *map(_column, columns.ties)).withColumn(
+        PREPARED, sf.lit(True)
+    )
+
+
+def _column(name: str) -> Column:
+    return sf.col(f"`{name.replace('`', '``')}`")
 
 
 def options_of_text(texts: Mapping[str, str]) -> dict[str, Any]:

@@ -43,7 +43,7 @@ def load(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]], tuple[str, .
         raise ConfigError(f"{path}: write [[set]] with two brackets", code="config.toml")
     inputs = _inputs(data.pop("input", ()), path)
     for table in (data, *sets):
-        for key in ("out", "state", "rejects", "changes"):
+        for key in ("out", "state", "rejects", "changes", "exclude", "report"):
             # the message about an address must contain the address, not a path made of it
             if isinstance(table.get(key), str) and "://" not in table[key]:
                 table[key] = str(path.parent / table[key])

@@ -60,6 +60,9 @@ pub struct Config {
     pub layout: Layout,
     /// Names of shards contain a digest of their bytes and of this text, in every layout.
     pub name_salt: Option<String>,
+    /// The rows ascend by loc, which is checked: the outcome contains the first loc of each shard and
+    /// the last one of all.
+    pub ordered: bool,
     /// Sort the rows by loc.
     pub sort: bool,
     /// Bytes that are sorted in memory at once; the rest is spilled to disk. For tests: the output
@@ -85,6 +88,8 @@ pub struct Config {
     pub timezone: Option<String>,
     /// The unit of integers (and of digits in text) in lastmod.
     pub lastmod_epoch: Option<Epoch>,
+    /// Count the ages of lastmods against `now`.
+    pub ages: bool,
     /// The columns whose content decides lastmod; `*` for all columns.
     pub lastmod_from: Vec<String>,
     /// Columns that `*` does not include.
@@ -94,6 +99,8 @@ pub struct Config {
     /// Rows to keep.
     #[serde(rename = "where")]
     pub filters: Vec<Filter>,
+    /// Hashes of the locs to leave out, as `build::pipeline::exclude` returns them.
+    pub exclude: String,
     /// The delimiter of CSV, or `tab`; detected by default.
     pub delimiter: Option<String>,
     /// The encoding of CSV; by default that of the byte order mark, else UTF-8.
@@ -122,6 +129,7 @@ impl Default for Config {
             max_groups: 10_000,
             layout: Layout::default(),
             name_salt: None,
+            ordered: false,
             sort: false,
             sort_bytes: 64 << 20,
             output: Output::default(),
@@ -134,10 +142,12 @@ impl Default for Config {
             relative_urls: false,
             timezone: None,
             lastmod_epoch: None,
+            ages: false,
             lastmod_from: Vec::new(),
             lastmod_ignore: Vec::new(),
             forget: 90 * 86_400,
             filters: Vec::new(),
+            exclude: String::new(),
             delimiter: None,
             encoding: None,
             max_cell: 1 << 20,

@@ -4,6 +4,8 @@
 use std::fmt;
 use std::io;
 
+use crate::file::is_too_many;
+
 /// The class of an error. The command line turns it into the exit status,
 /// the Python binding into the class of the exception.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -109,6 +111,7 @@ error_codes! {
     ReadClosed Input "read.closed"
     ReadInternal Output "read.internal"
     RejectsLimit Rejects "rejects.limit"
+    RowsOrder Data "rows.order"
     SpillFailed Output "spill.failed"
     SplitTooMany Data "split.too_many"
     SystemThreads Output "system.threads"
@@ -228,7 +231,7 @@ pub fn plain(error: &io::Error) -> String {
     if let Some(end) = text.find(" (os error") {
         text.truncate(end);
     }
-    if matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE)) {
+    if is_too_many(error) {
         text.push_str("; allow more open files (ulimit -n)");
     }
     text

@@ -15,6 +15,7 @@
 pub mod build;
 pub mod config;
 pub mod error;
+pub mod file;
 pub mod flow;
 pub mod inspect;
 mod panic;

@@ -1,5 +1,5 @@
-//! Finds characters of an ASCII set and the structural characters of CSV, 32 bytes at a time if the
-//! CPU has AVX2.
+//! Finds characters of an ASCII set and the structural characters of CSV, with the vectors of the CPU:
+//! AVX2 on x86-64, NEON on ARM.
 //!
 //! # For maintainers
 //!
@@ -7,16 +7,22 @@
 //! table's byte is set if the character with the high nibble `h` belongs to the set. Every set of
 //! ASCII characters is representable.
 //!
-//! **What must stay true.** Each AVX2 function has a plain twin with the same result, which also runs
-//! on other CPUs. Loads never leave the slice: the last block overlaps the one before it. The
-//! `target_feature` functions are called only after `is_x86_feature_detected`. The `unsafe` code of the
+//! **What must stay true.** `avx2.rs` and `neon.rs` have the same functions, and no pointers: a block
+//! is an array. Each function that uses them has a plain twin with the same result, which also runs on
+//! other CPUs. They are called only where the CPU has their instructions. The `unsafe` code of the
 //! crate is here and in the import of Arrow's C interface (`build/read/stream.rs`, `import.rs`).
 //!
 //! **Which tests fail.** The tests below try every byte value at every position and every length
-//! around the block sizes. `scripts/sanitize` runs them under the address sanitizer, which
-//! finds loads outside of the slice.
+//! around the block sizes. `scripts/check-targets` runs them for ARM, in an emulator.
 
-#![allow(unsafe_code)] // the loads and calls of AVX2, and the prefetch
+#![allow(unsafe_code)] // two calls of functions with vectors, and the prefetch
+
+#[cfg(target_arch = "x86_64")]
+#[path = "simd/avx2.rs"]
+mod vectors;
+#[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+#[path = "simd/neon.rs"]
+mod vectors;
 
 /// A set of ASCII characters. Bytes from 0x80 on never belong to it.
 #[derive(Clone, Copy, Debug)]
@@ -60,10 +66,10 @@ impl AsciiSet {
 
     #[inline]
     fn find<const MEMBER: bool>(&self, bytes: &[u8]) -> Option<usize> {
-        #[cfg(target_arch = "x86_64")]
-        if std::arch::is_x86_feature_detected!("avx2") {
-            // SAFETY: the line above has checked that this CPU has AVX2.
-            return unsafe { avx2::find::<MEMBER>(&self.low, bytes) };
+        #[cfg(any(target_arch = "x86_64", all(target_arch = "aarch64", target_endian = "little")))]
+        if bytes.len() >= 8 && vectors::available() {
+            // SAFETY: the line above has checked that this CPU has the instructions.
+            return unsafe { blocks::find::<MEMBER>(&self.low, bytes) };
         }
         self.find_scalar::<MEMBER>(bytes)
     }
@@ -102,11 +108,12 @@ pub fn csv_masks(text: &[u8], delimiter: u8, masks: &mut Vec<u64>) -> TextProper
     masks.reserve(text.len() / 64 + 1);
     let mut seen = TextProperties { ascii: true, nul: false };
     let mut done = 0;
-    #[cfg(target_arch = "x86_64")]
-    if std::arch::is_x86_feature_detected!("avx2") {
-        done = text.len() / 64 * 64;
-        // SAFETY: the line above has checked that this CPU has AVX2.
-        seen = unsafe { avx2::csv_masks(&text[..done], delimiter, masks) };
+    #[cfg(any(target_arch = "x86_64", all(target_arch = "aarch64", target_endian = "little")))]
+    if vectors::available() {
+        let whole = text.as_chunks().0;
+        done = whole.len() * 64;
+        // SAFETY: the line above has checked that this CPU has the instructions.
+        seen = unsafe { blocks::csv_masks(whole, delimiter, masks) };
     }
     let rest = &text[done..];
     masks.extend(rest.chunks(64).map(|chunk| csv_mask(chunk, delimiter)));
@@ -120,118 +127,55 @@ fn csv_mask(chunk: &[u8], delimiter: u8) -> u64 {
     })
 }
 
-#[cfg(target_arch = "x86_64")]
-mod avx2 {
-    use super::{AsciiSet, TextProperties};
-    use crate::UNCHECKED;
-    use std::arch::x86_64::*;
+/// The same with the vectors of the CPU.
+#[cfg(any(target_arch = "x86_64", all(target_arch = "aarch64", target_endian = "little")))]
+mod blocks {
+    use super::TextProperties;
+    use super::vectors::{Csv, Tables};
 
-    /// The bit of each high nibble; 0 from 0x8 on.
-    const HIGH: [u8; 16] = [1, 2, 4, 8, 16, 32, 64, 128, 0, 0, 0, 0, 0, 0, 0, 0];
+    /// `"`, LF and CR by their low nibbles, which differ. Every other entry is a byte with another low
+    /// nibble: a byte is structural if it is its own entry.
+    const FOUND: [u8; 16] = [1, 0, b'"', 0, 0, 0, 0, 0, 0, 0, b'\n', 0, 0, b'\r', 0, 0];
 
-    /// [`AsciiSet::first_in`] or [`AsciiSet::first_not_in`]. The caller has checked for AVX2.
-    #[target_feature(enable = "avx2")]
+    /// [`super::AsciiSet::first_in`] or [`super::AsciiSet::first_not_in`] of at least eight bytes.
+    #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2"))]
+    #[cfg_attr(target_arch = "aarch64", target_feature(enable = "neon"))]
     pub fn find<const MEMBER: bool>(low: &[u8; 16], bytes: &[u8]) -> Option<usize> {
-        let len = bytes.len();
-        let start = bytes.as_ptr();
-        // SAFETY: both tables are 16 bytes long; loadu requires no alignment.
-        let (low_table, high_table) = unsafe {
-            (_mm_loadu_si128(low.as_ptr().cast()), _mm_loadu_si128(HIGH.as_ptr().cast()))
-        };
-        if len >= 32 {
-            let tables =
-                (_mm256_set_m128i(low_table, low_table), _mm256_set_m128i(high_table, high_table));
-            let mut at = 0;
-            loop {
-                // SAFETY: `at + 32 <= len` is true in the first iteration (len >= 32) and, as
-                // `at` becomes at most `len - 32` below, at each later one.
-                let block = unsafe { _mm256_loadu_si256(start.add(at).cast()) };
-                let hits = hits32::<MEMBER>(tables, block);
-                if hits != 0 {
-                    return Some(at + hits.trailing_zeros() as usize);
+        let tables = Tables::new(low);
+        let first = |hits: u32| (hits != 0).then(|| hits.trailing_zeros() as usize);
+        let hits = |outside: u32| if MEMBER { !outside } else { outside };
+        let length = bytes.len();
+        if length >= 32 {
+            let whole = bytes.as_chunks::<32>().0;
+            for (number, block) in whole.iter().enumerate() {
+                if let Some(at) = first(hits(tables.outside32(block))) {
+                    return Some(number * 32 + at);
                 }
-                if at + 32 == len {
-                    return None;
-                }
-                // The last block overlaps the one before it.
-                at = (at + 32).min(len - 32);
             }
-        }
-        if len >= 16 {
-            // SAFETY: the first and the last 16 bytes are inside, since len >= 16.
-            let (head, tail) = unsafe {
-                (_mm_loadu_si128(start.cast()), _mm_loadu_si128(start.add(len - 16).cast()))
-            };
-            let hits = hits16::<MEMBER>((low_table, high_table), head)
-                | hits16::<MEMBER>((low_table, high_table), tail) << (len - 16);
-            return first(hits);
-        }
-        if let (Some(head), Some(tail)) = (bytes.first_chunk::<8>(), bytes.last_chunk::<8>()) {
-            let both = _mm_set_epi64x(i64::from_le_bytes(*tail), i64::from_le_bytes(*head));
-            let hits = hits16::<MEMBER>((low_table, high_table), both);
-            return first((hits & 0xff) | (hits >> 8) << (len - 8));
-        }
-        AsciiSet { low: *low }.find_scalar::<MEMBER>(bytes)
-    }
-
-    #[inline]
-    fn first(hits: u32) -> Option<usize> {
-        (hits != 0).then(|| hits.trailing_zeros() as usize)
-    }
-
-    /// [`super::csv_masks`] of a text whose length is a multiple of 64.
-    #[target_feature(enable = "avx2")]
-    pub fn csv_masks(text: &[u8], delimiter: u8, masks: &mut Vec<u64>) -> TextProperties {
-        // `"`, LF and CR have different low nibbles. The shuffle looks up each byte by its low nibble
-        // and returns the only one of them that it can be equal to, another byte if there is none,
-        // and 0 for bytes from 0x80 on.
-        let found = _mm256_broadcastsi128_si256(_mm_setr_epi8(
-            1, 0, 0x22, 0, 0, 0, 0, 0, 0, 0, 0x0a, 0, 0, 0x0d, 0, 0,
-        ));
-        let delimiter = _mm256_set1_epi8(delimiter.cast_signed());
-        let (mut least, mut all) = (_mm256_set1_epi8(-1), _mm256_setzero_si256());
-        let mut half = |bytes: &[u8; 32]| {
-            // SAFETY: the array has 32 bytes; loadu requires no alignment.
-            let block = unsafe { _mm256_loadu_si256(bytes.as_ptr().cast()) };
-            if !UNCHECKED {
-                least = _mm256_min_epu8(least, block);
-                all = _mm256_or_si256(all, block);
+            if length.is_multiple_of(32) {
+                return None;
             }
-            let hits = _mm256_or_si256(
-                _mm256_cmpeq_epi8(_mm256_shuffle_epi8(found, block), block),
-                _mm256_cmpeq_epi8(delimiter, block),
-            );
-            u64::from(_mm256_movemask_epi8(hits).cast_unsigned())
-        };
-        let pairs = text.as_chunks::<32>().0.as_chunks::<2>().0;
-        masks.extend(pairs.iter().map(|[low, high]| half(low) | half(high) << 32));
-        let nuls = _mm256_cmpeq_epi8(least, _mm256_setzero_si256());
-        TextProperties {
-            ascii: _mm256_movemask_epi8(all) == 0,
-            nul: _mm256_movemask_epi8(nuls) != 0,
+            // the last block overlaps the one before it
+            let last = bytes[length - 32..].first_chunk()?;
+            return first(hits(tables.outside32(last))).map(|at| length - 32 + at);
         }
+        if length >= 16 {
+            let (head, tail) = (bytes.first_chunk()?, bytes[length - 16..].first_chunk()?);
+            let [head, tail] = [head, tail].map(|half| hits(tables.outside16(half)) & 0xffff);
+            return first(head | tail << (length - 16));
+        }
+        let (head, tail) = (bytes.first_chunk()?, bytes.last_chunk()?);
+        let both = hits(tables.outside8(*head, *tail)) & 0xffff;
+        first((both & 0xff) | (both >> 8) << (length - 8))
     }
 
-    /// A bit for each byte of the block that belongs (`MEMBER`) or does not belong to the set. The
-    /// shuffle returns 0 for bytes from 0x80 on.
-    #[inline]
-    #[target_feature(enable = "avx2")]
-    fn hits32<const MEMBER: bool>((low, high): (__m256i, __m256i), block: __m256i) -> u32 {
-        let nibble = _mm256_and_si256(_mm256_srli_epi16(block, 4), _mm256_set1_epi8(15));
-        let bits =
-            _mm256_and_si256(_mm256_shuffle_epi8(low, block), _mm256_shuffle_epi8(high, nibble));
-        let outside = _mm256_movemask_epi8(_mm256_cmpeq_epi8(bits, _mm256_setzero_si256())) as u32;
-        if MEMBER { !outside } else { outside }
-    }
-
-    /// The same for 16 bytes.
-    #[inline]
-    #[target_feature(enable = "avx2")]
-    fn hits16<const MEMBER: bool>((low, high): (__m128i, __m128i), block: __m128i) -> u32 {
-        let nibble = _mm_and_si128(_mm_srli_epi16(block, 4), _mm_set1_epi8(15));
-        let bits = _mm_and_si128(_mm_shuffle_epi8(low, block), _mm_shuffle_epi8(high, nibble));
-        let outside = _mm_movemask_epi8(_mm_cmpeq_epi8(bits, _mm_setzero_si128())) as u32;
-        if MEMBER { !outside & 0xffff } else { outside }
+    /// [`super::csv_masks`] of whole blocks.
+    #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2"))]
+    #[cfg_attr(target_arch = "aarch64", target_feature(enable = "neon"))]
+    pub fn csv_masks(blocks: &[[u8; 64]], delimiter: u8, masks: &mut Vec<u64>) -> TextProperties {
+        let mut csv = Csv::new(&FOUND, delimiter);
+        masks.extend(blocks.iter().map(|block| csv.mask(block)));
+        TextProperties { ascii: csv.is_ascii(), nul: csv.has_nul() }
     }
 }
 

@@ -21,7 +21,8 @@ mod _core {
     #[pymodule_export]
     use super::run::{
         Progress, Seen, address, build, choose, column_names, count_rejects, digest,
-        exceeds_rejects, is_prose, limits, look, preview, recognise,
+        exceeds_rejects, exclude, find_live, is_prose, limits, loc_columns, locs, look, pack_live,
+        preview, recognise,
     };
 
     #[pymodule_export]
@@ -37,7 +38,7 @@ mod _core {
     use super::url::{Url, split_url, url_fault};
 
     #[pymodule_export]
-    use super::verify::{FileReport, finding_codes, verify_files};
+    use super::verify::{FileReport, age_steps, finding_codes, verify_files};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

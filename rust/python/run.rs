@@ -1,17 +1,16 @@
 //! The functions behind `urlset build` and `urlset init`.
 
 use std::collections::BTreeMap;
-use std::os::fd::BorrowedFd;
+use std::fs::File;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-
 use std::time::Duration;
 
 use crossbeam_channel::{RecvTimeoutError, bounded};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::pybacked::{PyBackedBytes, PyBackedStr};
-use pyo3::types::{PyCapsule, PyTuple};
+use pyo3::types::{PyBytes, PyCapsule, PyTuple};
 use urlset_core::Error;
 use urlset_core::build::history::open::OldFile;
 use urlset_core::build::pipeline;
@@ -26,6 +25,7 @@ use urlset_core::build::render::loc::absolute;
 use urlset_core::build::render::plan;
 use urlset_core::build::write::folder::FolderSink;
 use urlset_core::build::write::gzip::{Encoder, Libdeflate};
+use urlset_core::build::write::live::{self, LiveShards};
 use urlset_core::build::write::sink::Sink;
 use urlset_core::build::write::writer::Destination;
 use urlset_core::config::{Config, LIMITS};
@@ -120,13 +120,22 @@ fn stream(object: &Bound<'_, PyAny>, name: &str, rows: usize) -> PyResult<ArrowS
     ArrowStream::new(name, stream, rows).map_err(|e| exception(object.py(), &e))
 }
 
-/// A file that Python has opened, by its descriptor, and the bytes that Python has read.
-fn open_file(object: &Bound<'_, PyAny>) -> PyResult<OpenFile> {
-    let (descriptor, head): (i32, Vec<u8>) = object.extract()?;
+/// A file that Python has opened, by its descriptor (on Windows its handle).
+fn duplicate(descriptor: isize) -> std::io::Result<File> {
+    #[cfg(unix)]
+    use std::os::fd::{BorrowedFd as Borrowed, RawFd as Raw};
+    #[cfg(windows)]
+    use std::os::windows::io::{BorrowedHandle as Borrowed, RawHandle as Raw};
+
     // SAFETY: the caller keeps the descriptor open during the call. It is duplicated at once, and
     // only this function owns the duplicate.
-    let file = unsafe { BorrowedFd::borrow_raw(descriptor) }.try_clone_to_owned()?;
-    Ok(OpenFile { file: file.into(), head })
+    Ok(unsafe { Borrowed::borrow_raw(descriptor as Raw) }.try_clone_to_owned()?.into())
+}
+
+/// A file that Python has opened, and the bytes that Python has read.
+fn open_file(object: &Bound<'_, PyAny>) -> PyResult<OpenFile> {
+    let (descriptor, head) = object.extract()?;
+    Ok(OpenFile { file: duplicate(descriptor)?, head })
 }
 
 /// An input: a tuple in Python.
@@ -208,15 +217,13 @@ fn interruptible<T: Send + 'static>(
     }
 }
 
-/// The records of the last build: descriptor, name and digest of their file.
-type OldRecords = (i32, String, String);
+/// The records of the last build: descriptor (on Windows the handle), name and digest of their file.
+type OldRecords = (isize, String, String);
 
 /// The records of the last build, by the descriptor of their file, and the path for new ones.
 fn history_files(old: Option<OldRecords>, new: std::path::PathBuf) -> PyResult<HistoryFiles> {
     let old = old.map(|(descriptor, name, digest)| {
-        // SAFETY: as in `open_file`.
-        let file = unsafe { BorrowedFd::borrow_raw(descriptor) }.try_clone_to_owned()?;
-        Ok::<_, PyErr>(OldFile { file: file.into(), name, digest })
+        Ok::<_, PyErr>(OldFile { file: duplicate(descriptor)?, name, digest })
     });
     Ok(HistoryFiles { old: old.transpose()?, new })
 }
@@ -232,14 +239,14 @@ fn history_files(old: Option<OldRecords>, new: std::path::PathBuf) -> PyResult<H
 /// - `encoder`: a callable that begins a gzip file and returns an object with zlib's `compress` and
 ///   `flush`, or a level of libdeflate. Without it files are not compressed.
 /// - `seen`: passed from set to set of a build.
-/// - `live`: JSON; digest and compressed_bytes by path.
+/// - `live`: the live shards, as [`pack_live`] returns them.
 /// - `tick`: called about ten times a second.
 /// - `lastmod`: with `lastmod_from`, the records of the last build, `(descriptor, name, digest)` or
 ///   None, and the path for those of this one.
 ///
 /// Returns the outcome as JSON.
 #[pyfunction]
-#[pyo3(signature = (config_json, sources, sink, rejects, progress, seen, *, encoder=None, live="{}", tick=None, lastmod=None))]
+#[pyo3(signature = (config_json, sources, sink, rejects, progress, seen, *, encoder=None, live=None, tick=None, lastmod=None))]
 #[allow(clippy::too_many_arguments)] // named in Python
 pub fn build(
     py: Python<'_>,
@@ -250,7 +257,7 @@ pub fn build(
     progress: &Progress,
     seen: &Seen,
     encoder: Option<Bound<'_, PyAny>>,
-    live: &str,
+    live: Option<Vec<u8>>,
     tick: Option<Bound<'_, PyAny>>,
     lastmod: Option<(Option<OldRecords>, std::path::PathBuf)>,
 ) -> PyResult<String> {
@@ -270,7 +277,7 @@ pub fn build(
             return Err(PyTypeError::new_err("encoder is neither a level nor a callable"));
         }),
     };
-    let live = serde_json::from_str(live).map_err(|e| PyValueError::new_err(e.to_string()))?;
+    let live = LiveShards::from_bytes(live.unwrap_or_default());
     let target = match sink.extract::<std::path::PathBuf>() {
         Ok(folder) => Target::Folder(folder),
         Err(_) => Target::Object(sink.unbind()),
@@ -337,21 +344,58 @@ pub fn choose(
     names: Vec<String>,
     kinds: &str,
 ) -> PyResult<(Vec<String>, String)> {
-    let kinds = kinds
-        .chars()
-        .map(|kind| match kind {
-            't' => ColumnKind::Text,
-            's' => ColumnKind::Scalar,
-            'n' => ColumnKind::Nested,
-            _ => ColumnKind::Other,
-        })
-        .collect();
     let config = config(py, config_json)?;
-    let (needed, chosen) =
-        pipeline::choose(&config, &Columns { names, kinds }).map_err(|e| exception(py, &e))?;
+    let columns = columns(names, kinds);
+    let (needed, chosen) = pipeline::choose(&config, &columns).map_err(|e| exception(py, &e))?;
     let chosen =
         serde_json::to_string(&chosen).map_err(|e| PyValueError::new_err(e.to_string()))?;
     Ok((needed, chosen))
+}
+
+fn columns(names: Vec<String>, kinds: &str) -> Columns {
+    let kinds = kinds.chars().map(|kind| match kind {
+        't' => ColumnKind::Text,
+        's' => ColumnKind::Scalar,
+        'n' => ColumnKind::Nested,
+        _ => ColumnKind::Other,
+    });
+    Columns { names, kinds: kinds.collect() }
+}
+
+/// The columns that loc and the filters need; `kinds` as in `choose`.
+#[pyfunction]
+pub fn loc_columns(
+    py: Python<'_>,
+    config_json: &str,
+    names: Vec<String>,
+    kinds: &str,
+) -> PyResult<Vec<String>> {
+    let config = config(py, config_json)?;
+    pipeline::loc_columns(&config, &columns(names, kinds)).map_err(|e| exception(py, &e))
+}
+
+/// Rows of Arrow that are rendered at once to find their locs.
+const LOC_ROWS: usize = 1 << 16;
+
+/// The loc of each row of an object with `__arrow_c_stream__`: the validity, the offsets and the text
+/// of a column of large strings, and the number of `bounds`, as 32-bit integers, that are not greater
+/// than the loc. A row that is rejected or filtered has no loc, and `without` as this number.
+#[pyfunction]
+pub fn locs<'py>(
+    py: Python<'py>,
+    config_json: &str,
+    name: String,
+    object: Bound<'py, PyAny>,
+    bounds: Vec<String>,
+    without: i32,
+) -> PyResult<[Bound<'py, PyBytes>; 4]> {
+    let config = config(py, config_json)?;
+    let source = Box::new(stream(&object, &name, LOC_ROWS)?);
+    let found = interruptible(py, move || pipeline::locs(&config, source, &bounds, without))?;
+    let offsets: Vec<u8> = found.offsets.iter().flat_map(|n| n.to_ne_bytes()).collect();
+    let ranges: Vec<u8> = found.ranges.iter().flat_map(|n| n.to_ne_bytes()).collect();
+    let buffers = [&found.valid, &offsets, &found.text, &ranges];
+    Ok(buffers.map(|buffer| PyBytes::new(py, buffer)))
 }
 
 /// Rows of Arrow in a preview.
@@ -374,6 +418,21 @@ pub fn preview(
     serde_json::to_string(&preview).map_err(|e| PyValueError::new_err(e.to_string()))
 }
 
+/// The hashes of the locs of an input, for the configuration `exclude` of a build.
+#[pyfunction]
+pub fn exclude(
+    py: Python<'_>,
+    config_json: &str,
+    name: String,
+    format: String,
+    object: Option<Bound<'_, PyAny>>,
+) -> PyResult<String> {
+    let config = config(py, config_json)?;
+    let input = Input(name, format, object, Vec::new());
+    let source = source(&config, input, batch_rows(&config))?;
+    interruptible(py, move || pipeline::exclude(&config, source))
+}
+
 /// An absolute URL in canonical form: percent-encoded, its host in punycode.
 #[pyfunction]
 pub fn address(py: Python<'_>, url: &str) -> PyResult<String> {
@@ -381,6 +440,23 @@ pub fn address(py: Python<'_>, url: &str) -> PyResult<String> {
         let message = format!("{url:?}: {}", fault.message());
         exception(py, &urlset_core::error::ErrorCode::ConfigUrl.error(message))
     })
+}
+
+/// Packs the live shards, each a path, a digest and the bytes of the file.
+#[pyfunction]
+pub fn pack_live<'py>(
+    py: Python<'py>,
+    shards: Vec<(PyBackedStr, PyBackedStr, u64)>,
+) -> Bound<'py, PyBytes> {
+    let shards = shards.iter().map(|(path, digest, bytes)| (&**path, &**digest, *bytes));
+    PyBytes::new(py, LiveShards::new(shards).as_bytes())
+}
+
+/// The digest and the bytes of a packed live shard.
+#[pyfunction]
+pub fn find_live(live: PyBackedBytes, path: &str) -> Option<(String, u64)> {
+    let found = live::find(&live, path)?;
+    Some((found.digest, found.compressed_bytes))
 }
 
 /// 128 bits of BLAKE3 in hexadecimal. (Importing hashlib loads OpenSSL and takes 6 ms.)
@@ -464,8 +540,13 @@ pub fn exceeds_rejects(
     Ok(config(py, config_json)?.max_rejects.is_exceeded(rejected, rows))
 }
 
-/// The number of complete rows of a reject file, by code.
+/// By code, the number of complete rows of a reject file, and the offsets of the first of them.
 #[pyfunction]
-pub fn count_rejects(py: Python<'_>, path: std::path::PathBuf) -> PyResult<BTreeMap<String, u64>> {
-    py.detach(|| urlset_core::build::write::rejects::count(&path)).map_err(|e| exception(py, &e))
+pub fn count_rejects(
+    py: Python<'_>,
+    path: std::path::PathBuf,
+) -> PyResult<BTreeMap<String, (u64, Vec<u64>)>> {
+    let counts = py.detach(|| urlset_core::build::write::rejects::count(&path));
+    let counts = counts.map_err(|e| exception(py, &e))?;
+    Ok(counts.into_iter().map(|(code, of)| (code, (of.rows, of.places))).collect())
 }

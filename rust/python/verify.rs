@@ -49,6 +49,8 @@ pub struct FileReport {
     findings: Vec<Finding>,
     /// The number of all findings by code.
     counts: BTreeMap<&'static str, u64>,
+    /// The ages of the lastmods of its entries, as `age_steps` separates them.
+    ages: Vec<u32>,
 }
 
 impl From<verify::FileReport> for FileReport {
@@ -62,6 +64,7 @@ impl From<verify::FileReport> for FileReport {
             children: report.children.into_iter().map(Child::from).collect(),
             findings: report.findings.into_iter().map(Finding::from).collect(),
             counts: report.counts,
+            ages: report.ages.to_vec(),
         }
     }
 }
@@ -119,6 +122,12 @@ pub fn verify_files(
             Ok(reports.into_iter().map(FileReport::from).collect())
         }
     }
+}
+
+/// The days before now that separate the ages of lastmods.
+#[pyfunction]
+pub fn age_steps() -> Vec<i64> {
+    urlset_core::sitemap::age::STEPS.to_vec()
 }
 
 /// All codes of findings: (code, severity, what to do).

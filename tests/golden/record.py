@@ -37,6 +37,7 @@ VOLATILE = {
     "changed_at",
     "config",
     "message",
+    "history",  # times, and sizes after compression
 }
 
 

@@ -41,7 +41,7 @@ def program(name: str) -> str:
     found = shutil.which(name, path=str(folder.absolute())) or shutil.which(name)
     if found is None:
         why = f"{name} is not in {folder} nor in PATH: scripts/store-servers installs it"
-        if os.environ.get("URLSET_REQUIRE_SERVERS"):
+        if os.environ.get("URLSET_REQUIRE_TOOLS"):
             pytest.fail(why)
         pytest.skip(why)
     return found

@@ -265,8 +265,8 @@ def test_every_option_is_a_key_of_toml(catalog: Path, out: Path) -> None:
         "priority": "=0.5", "timezone": "UTC", "max_urls": 10, "max_bytes": 50_000,
         "max_sitemaps": 3, "output": "xml", "gzip": False, "level": "fast",
         "add_sitemap": [f"{SITE}/more.xml"], "where": [f"url!={SITE}/5"], "hosts": "any",
-        "strict_urls": True, "relative_urls": True, "on_invalid": "fail", "on_bad_field": "reject",
-        "max_rejects": "2%",
+        "exclude": "drop.csv", "strict_urls": True, "relative_urls": True,
+        "on_invalid": "fail", "on_bad_field": "reject", "max_rejects": "2%",
         "rejects": "r.csv", "duplicates": "drop", "max_shrink": "90%", "format": "csv",
         "delimiter": ",", "encoding": "utf-8", "max_cell": 1000, "threads": 2, "dry_run": False,
         "loc_template": None,
@@ -289,6 +289,12 @@ def test_every_option_is_a_key_of_toml(catalog: Path, out: Path) -> None:
         "sort": False,
         "index_lastmod": "newest",
         "changes": None,
+        "report": "report.html",
+        "lastmod_from": ["*"],
+        "lastmod_ignore": ["url"],
+        "lastmod_restart": False,
+        "forget": "30d",
+        "now": "2026-01-01T00:00:00Z",
         "verify_staged": False,
         "header": [],
         "cache_control": None,
@@ -298,13 +304,15 @@ def test_every_option_is_a_key_of_toml(catalog: Path, out: Path) -> None:
     assert values.keys() == {spec.name for spec in fields(Options)}
     given = {key.replace("_", "-"): value for key, value in values.items() if value is not None}
     folder = catalog.parent
+    (folder / "drop.csv").write_text(f"loc,reason\n{SITE}/7,gone\n")
     (folder / "urlset.toml").write_text(tomli_w.dumps({"input": "c.csv", **given}))
     with tempfile.TemporaryDirectory() as elsewhere:  # paths are relative to the file
         args = ("build", "--config", folder / "urlset.toml", "--json", "-")
         ended = urlset(*args, cwd=Path(elsewhere))
     report = json.loads(ended.out)
-    assert (ended.status, report["urls"], report["filtered"]) == (0, 99, 1), ended
+    assert (ended.status, report["urls"], report["filtered"]) == (0, 98, 2), ended
     assert (folder / "out/x.xml").exists() and (folder / "state/x/manifest.json").exists()
+    assert (folder / "report.html").exists()
     assert report["url"] == f"{SITE}/s/x.xml" and len(report["indexes"]) == 4
     # without INPUT ./urlset.toml is used; options of the command line override it
     ended = urlset("build", "--max-urls", 50, "--json", "-", cwd=folder)

@@ -94,6 +94,27 @@ def test_the_same_urls_as_one_build(tmp_path: Path) -> None:
     assert (report.rows, report.urls) == (whole.rows, whole.urls) == (777, 777)
 
 
+def test_a_job_over_the_set_of_one_build(out: Path) -> None:
+    """The first shard of a part has the number, and here the bytes, of a live one."""
+    urlset.build(table(0, 250), site=SITE, out=out, max_urls=100)
+    job = plan(out)
+    report = job.commit([job.write(table(0, 150)), job.write(table(150, 250))])
+    assert report.published and [entry["loc"] for entry in read_set(out)] == locs(0, 250)
+    assert not list(out.glob("sitemap-0000*")) and urlset.verify(out).counts == {}
+
+
+@pytest.mark.parametrize("layout", ["packed", "stable"])
+def test_a_job_is_small_with_a_large_live_set(out: Path, layout: str) -> None:
+    shards = 1_000
+    first = plan(out, layout=layout, max_urls=1)
+    assert len(first.commit([first.write(table(0, shards))]).shards) == shards
+    job = plan(out, layout=layout, max_urls=1)
+    assert len(pickle.dumps(job)) < len(pickle.dumps(first)) + 35 * shards
+    report = job.commit([pickle.loads(pickle.dumps(job)).write(table(1, shards + 1))])
+    assert sum(shard.changed for shard in report.shards) == 1
+    assert [entry["loc"] for entry in read_set(out)] == locs(1, shards + 1)
+
+
 def test_the_order_of_the_index_is_that_of_the_parts(out: Path) -> None:
     job = plan(out)
     late, early = job.write(table(500, 600)), job.write(table(0, 100))

@@ -18,7 +18,7 @@ ROOT = Path(urlset.__file__).parent
 #: only its own layer and those that it names
 BASE = (
     "errors", "wording", "_core", "signals", "threads", "interruptible", "pool", "outfile", "hosts",
-    "rows", "transport.target",
+    "rows", "system", "transport.target",
 )  # fmt: skip
 LAYERS: dict[str, tuple[str, ...]] = {
     # used by everything else
@@ -29,7 +29,8 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "threads": ("errors",),
     "interruptible": ("threads",),
     "pool": ("threads", "errors"),
-    "outfile": ("errors",),
+    "system": (),
+    "outfile": ("errors", "system"),
     "hosts": ("errors", "_core"),
     "rows": ("errors", "outfile", "transport.target", "_core"),
     "transport.*": BASE,
@@ -52,21 +53,27 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "destination.interface", "destination.manifest", "report", "option*", *BASE,
     ),
     "toml": ("build.names", "option*", *BASE),
+    "build.details": BASE,
+    # pages about results
+    "html.*": ("report", "audit.report", *BASE),
     # a job imports all stages
     "build.plan": ("build.names", "build.source.*", "destination.*", "toml", "option*", *BASE),
     "build.write": ("build.*", "destination.interface", "report", *BASE),
-    "build.commit": ("build.*", "destination.*", "report", "option*", *BASE),
+    "build.ranges": ("build.plan", "build.source.*", "destination.*", "option*", *BASE),
+    "build.commit": ("build.*", "destination.*", "html.*", "report", "option*", *BASE),
     "build.job": ("build.*", "destination.*", "report", "toml", "option*", *BASE),
     # the same job on engines
-    "engine": ("build.job", "build.part", "report", "option*", *BASE),
+    "engine": ("build.job", "build.part", "build.ranges", "report", "option*", *BASE),
     "spark": ("engine", "build.job", "option*", *BASE),
     "ray": ("engine", "report", *BASE),
     "build.init": ("build.source.*", "option*", *BASE),
     # reading back
     "inspect.*": (
         "transport.*", "report", "destination.manifest", "destination.state",
-        "destination.store_manifests", "option*", *BASE,
+        "destination.store_manifests", "html.*", "option*", *BASE,
     ),
+    # fetches pages of what inspect reads
+    "audit.*": ("inspect.*", "html.*", "transport.*", "option*", "keywords", *BASE),
     "clean": ("destination.*", "keywords", "option*", *BASE),
     # on top
     "announce.*": (
@@ -74,8 +81,8 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "destination.store_manifests", "inspect.*", "option*", *BASE,
     ),
     "cli.*": (
-        "build.*", "inspect.*", "announce.*", "clean", "toml", "report", "keywords", "option*",
-        "__init__", *BASE,
+        "build.*", "inspect.*", "announce.*", "audit.*", "clean", "toml", "report", "keywords",
+        "option*", "__init__", *BASE,
     ),
     "__main__": ("cli.*", "__init__"),
     # its functions are imported when they are first used
@@ -85,7 +92,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
 #: modules that only ``destination`` imports: they depend on a folder
 OF_A_FOLDER = (
     "destination.folder", "destination.publication", "destination.completion",
-    "destination.recovery", "destination.lock",
+    "destination.recovery", "destination.lock", "destination.relative",
 )  # fmt: skip
 
 

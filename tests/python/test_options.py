@@ -15,6 +15,7 @@ import urlset as package
 from conftest import SITE, urlset
 from urlset import _core, keywords
 from urlset.announce.options import AnnounceOptions
+from urlset.audit.options import AuditOptions
 from urlset.build.init import InitOptions
 from urlset.clean import CleanOptions
 from urlset.inspect.options import DiffOptions, ReadOptions, VerifyOptions
@@ -25,11 +26,13 @@ ROOT = Path(__file__).parents[2]
 TABLES: dict[str, type[Any]] = {
     "build": Options, "verify": VerifyOptions, "read": ReadOptions, "diff": DiffOptions,
     "announce": AnnounceOptions, "init": InitOptions, "clean": CleanOptions,
+    "audit": AuditOptions,
 }  # fmt: skip
 #: parameters of the command alone
 COMMAND_ONLY = {
     "build": {"inputs", "config", "json_path", "quiet"},
     "verify": {"target", "json_path", "jsonl_path", "quiet"},
+    "audit": {"target", "json_path", "quiet"},
     "read": {"target", "output", "format", "quiet"},
     "diff": {"old", "new", "output", "format", "quiet"},
     "announce": {"target", "json_path", "quiet"},

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import csv
 import os
-import pickle
-import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -21,17 +18,20 @@ import urlset
 from conftest import SITE
 from engine_cases import (
     DATES,
-    FAULTS,
-    Generations,
+    EXAMPLES,
+    Store,
+    catalog,
     example,
-    full,
     killing,
     listed,
     live,
     locs,
     must_be_whole,
     paused,
+    run,
+    running_store,
     staged,
+    writers,
 )
 
 ray = pytest.importorskip("ray", reason="the tests of Ray need Ray Data")
@@ -50,12 +50,18 @@ for module in (sys.modules[__name__], engine_cases):
 STORE = 100 << 20
 
 
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
+    with running_store(tmp_path_factory.mktemp("store")) as running:
+        yield running
+
+
 @pytest.fixture(scope="module", autouse=True)
-def cluster() -> Iterator[None]:
+def cluster(store: Store) -> Iterator[None]:
     ray.init(
         address="local", num_cpus=2, include_dashboard=False, object_store_memory=STORE,
         log_to_driver=False, logging_level="ERROR", configure_logging=False,
-        runtime_env={"env_vars": {"PYTHONWARNINGS": "ignore"}},
+        runtime_env={"env_vars": {"PYTHONWARNINGS": "ignore", **store.env}},
     )  # fmt: skip
     context = ray_data.DataContext.get_current()
     context.enable_progress_bars = False
@@ -76,7 +82,7 @@ def dataset(first: int, last: int, blocks: int = 4, **columns: Any) -> ray_data.
     return ray_data.from_arrow([table.slice(at, size) for at in range(0, len(numbers), size)])
 
 
-def write(data: ray_data.Dataset, out: Path, **options: Any) -> urlset.Report:
+def write(data: ray_data.Dataset, out: Path | str, **options: Any) -> urlset.Report:
     return urlset.ray.write(
         data, site=SITE, out=out, **{"max_urls": 100, "max_shrink": "100%"} | options
     )
@@ -131,9 +137,19 @@ def test_wrong_options(out: Path) -> None:
 
 def test_wrong_rows(out: Path) -> None:
     write(dataset(0, 100), out)
-    with pytest.raises(urlset.ConfigError, match=r'^partition .*there are: "address"') as caught:
-        write(dataset(0, 1_000).rename_columns({"loc": "address"}), out)
-    assert caught.value.code == "column.missing" and "\n" not in str(caught.value)
+    # before any task runs, if the columns are known
+    unknown = dataset(0, 1_000).map_batches(
+        lambda batch: batch.rename_columns(["address"]), batch_format="pyarrow"
+    )
+    known = ray_data.from_arrow(pa.table({"address": locs(0, 1_000)}))
+    for data, where in ((unknown, "partition"), (known, "the rows:")):
+        with pytest.raises(urlset.ConfigError, match=f'^{where} .*there are: "address"') as caught:
+            write(data, out)
+        assert caught.value.code == "column.missing" and "\n" not in str(caught.value)
+    # other columns in a later block
+    tables = [pa.table({name: locs(0, 100)}) for name in ("loc", "address")]
+    with pytest.raises(urlset.ConfigError, match=r'^partition 1: .*there are: "address"'):
+        write(ray_data.from_arrow(tables), out)
 
     def spoil(batch: pa.Table) -> pa.Table:
         column = [loc if not loc.endswith("/p/600") else "x:" for loc in batch["loc"].to_pylist()]
@@ -158,7 +174,7 @@ def test_rejects_of_all_tasks(out: Path) -> None:
     """One block is rejected as a whole."""
     tables = [pa.table({"loc": locs(0, 300)}), pa.table({"loc": ["x:"] * 50})]
     for limit in ("10%", 49):
-        with pytest.raises(urlset.RejectLimitError, match=r"50 of 350 rows rejected.*rejects.csv"):
+        with pytest.raises(urlset.RejectLimitError, match=r"50 of 350 .*partition 1, all 50 rows"):
             write(ray_data.from_arrow(tables), out, max_rejects=limit)
         assert len(read_rejects(out)) == 50 and not list(out.glob("*.xml"))
     report = write(ray_data.from_arrow(tables), out, max_rejects=50)
@@ -200,18 +216,17 @@ def paused_dataset(data: ray_data.Dataset, at: int, mark: Path) -> ray_data.Data
 def test_a_killed_worker_process(tmp_path: Path, out: Path) -> None:
     """SIGKILL hits a process that is writing a part; Ray runs the task again from its start."""
     mark = tmp_path / "mark"
-    with killing(out, mark) as killed:
+    with killing(lambda: writers(out), mark) as killed:
         report = write(paused_dataset(dataset(0, 4_000, 2), 5, mark), out)
     assert len(killed) == 1
     assert report.rows == 4_000 and sorted(live(out)) == sorted(locs(0, 4_000))
     must_be_whole(out)
 
 
-def test_a_failed_attempt_starts_from_the_beginning(tmp_path: Path, out: Path) -> None:
-    marks = tmp_path / "marks"
-    marks.mkdir()
+def exits_once(data: ray_data.Dataset, marks: Path) -> ray_data.Dataset:
+    """The process of each block ends in the middle of it, at the first attempt."""
 
-    def exits_once(batch: pa.Table) -> Any:
+    def run(batch: pa.Table) -> Any:
         yield batch.slice(0, 100)
         mark = marks / batch["loc"][0].as_py().rpartition("/")[2]
         if not mark.exists():
@@ -219,8 +234,13 @@ def test_a_failed_attempt_starts_from_the_beginning(tmp_path: Path, out: Path) -
             os._exit(1)
         yield batch.slice(100)
 
-    data = dataset(0, 2_000).map_batches(exits_once, batch_format="pyarrow", batch_size=None)
-    write(data, out)
+    return data.map_batches(run, batch_format="pyarrow", batch_size=None)
+
+
+def test_a_failed_attempt_starts_from_the_beginning(tmp_path: Path, out: Path) -> None:
+    marks = tmp_path / "marks"
+    marks.mkdir()
+    write(exits_once(dataset(0, 2_000), marks), out)
     assert len(list(marks.iterdir())) == 4
     assert sorted(live(out)) == sorted(locs(0, 2_000))
     must_be_whole(out)
@@ -264,6 +284,22 @@ def test_a_destination_that_the_tasks_cannot_reach(out: Path) -> None:
     must_be_whole(out)
 
 
+def test_an_object_store(store: Store) -> None:
+    place = store.folder("ray")
+    report = write(dataset(0, 1_000), place.out)
+    assert report.urls == 1_000 and sorted(place.live()) == sorted(locs(0, 1_000))
+    write(dataset(500, 1_500, 7), place.out, layout="stable")
+    assert sorted(place.live()) == sorted(locs(500, 1_500))
+    before = store.objects("ray")
+    with pytest.raises(ray.exceptions.RayTaskError, match="division"):
+        write(dataset(0, 100).map_batches(divide, batch_format="pyarrow"), place.out)
+    assert store.objects("ray") == before
+
+
+def divide(batch: pa.Table) -> Any:
+    return batch.num_rows // 0
+
+
 def test_of_two_jobs_the_first_commit_wins(out: Path) -> None:
     def meanwhile(batch: pa.Table) -> pa.Table:
         urlset.build(pa.table({"loc": [f"{SITE}/other"]}), site=SITE, out=out)
@@ -297,71 +333,16 @@ def test_the_example_of_the_documents(
     must_be_whole(out)
 
 
+def test_the_example_in_its_folder(tmp_path: Path, out: Path) -> None:
+    job = [sys.executable, EXAMPLES / "ray_job.py", catalog(tmp_path), SITE, out]
+    assert "100 URLs in " in run(job, tmp_path)
+    assert sorted(live(out)) == sorted(locs(0, 100))
+    must_be_whole(out)
+
+
 def test_without_ray_the_error_is_the_command() -> None:
     code = "import sys; sys.modules['ray'] = None\nimport urlset\nimport urlset.ray\n"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 1
     last = done.stderr.strip().splitlines()[-1]
     assert last.endswith("pip install 'urlset[ray]'"), done.stderr
-
-
-@pytest.mark.slow
-def test_a_hundred_faults(tmp_path: Path, out: Path) -> None:
-    """Kills of tasks, failing tasks, a destination that fails, a driver that is killed."""
-    generations = Generations(out, seed=3)
-    for run in range(FAULTS):
-        new = generations.next()
-        mark = tmp_path / f"mark-{run}"
-        data = dataset(*new, blocks=generations.random.randrange(1, 6))
-        kind = ("kill", "fail", "full", "commit")[run % 4]
-        if kind == "kill":
-            # a task must have several blocks
-            data = dataset(*new, blocks=2)
-            with killing(out, mark) as killed:
-                write(paused_dataset(data, generations.random.randrange(2, 5), mark), out)
-            assert len(killed) == 1
-            generations.check(new, published=True)
-        elif kind == "fail":
-            with pytest.raises(ray.exceptions.RayTaskError, match="division"):
-                write(data.map_batches(lambda batch: 1 // 0, batch_format="pyarrow"), out)
-            generations.check(new, published=False)
-        elif kind == "full":
-            with full(out), pytest.raises(urlset.PublishError):
-                write(data, out)
-            generations.check(new, published=False)
-        else:
-            sink = urlset.ray.SitemapSink(site=SITE, out=out, max_urls=100, max_shrink="100%")
-            parts = [sink.write([data_of(*new)], TaskContext(task_idx=0, op_name="Write"))]
-            generations.hits += killed_commit(sink, parts, generations.random.uniform(0, 0.1))
-            sink.job.abort()
-            generations.check(new, published=None)
-    assert generations.hits >= FAULTS // 20
-    write(dataset(0, 1_000), out)
-    assert sorted(live(out)) == sorted(locs(0, 1_000))
-    must_be_whole(out)
-
-
-def data_of(first: int, last: int) -> pa.Table:
-    return pa.table({"loc": locs(first, last)})
-
-
-COMMIT = """
-import pickle, sys
-job, part = pickle.load(sys.stdin.buffer)
-from urlset.engine import commit
-print(flush=True)
-commit(job, [part])
-"""
-
-
-def killed_commit(sink: Any, parts: list[tuple[int, str]], delay: float) -> bool:
-    """A driver that commits is killed after a moment; whether it was still at work."""
-    command = [sys.executable, "-c", COMMIT]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as driver:
-        assert driver.stdin is not None and driver.stdout is not None
-        driver.stdin.write(pickle.dumps((sink.job, parts[0][1])))
-        driver.stdin.close()
-        driver.stdout.readline()
-        time.sleep(delay)  # random, not a synchronisation
-        driver.kill()
-    return driver.returncode == -signal.SIGKILL

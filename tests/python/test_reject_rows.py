@@ -121,7 +121,7 @@ def test_a_reject_file_that_lost_rows_is_found(tmp_path: Path) -> None:
     part = tmp_path / "part.new"
     rows = '"in","1","url",loc.scheme,"no\nscheme","x:"\n' * 3
     part.write_text("input,row,column,code,message,value\n" + rows)
-    counts = rejects.join_rejects([part], tmp_path / "kept.csv")
+    counts = rejects.join_rejects([part], tmp_path / "kept.csv").counts
     assert counts == {"loc.scheme": 3}
     rejects.check_rejects(counts, {"loc.scheme": 3})
     with pytest.raises(PublishError) as lost:

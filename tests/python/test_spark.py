@@ -6,13 +6,9 @@ import csv
 import os
 import pickle
 import shutil
-import signal
-import socket
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
@@ -20,20 +16,22 @@ import engine_cases
 import pyarrow as pa
 import pytest
 import urlset
-from conftest import SITE
+from conftest import SITE, read_set
 from engine_cases import (
     DATES,
-    FAULTS,
-    Generations,
-    committers,
+    EXAMPLES,
+    Store,
+    catalog,
     example,
-    full,
     killing,
     listed,
     live,
     locs,
     must_be_whole,
     paused,
+    run,
+    running_store,
+    writers,
 )
 
 pyspark = pytest.importorskip("pyspark", reason="the tests of Spark need pyspark")
@@ -44,6 +42,7 @@ import urlset.spark
 from pyspark import cloudpickle
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
 
 pytestmark = pytest.mark.long
 
@@ -51,6 +50,7 @@ pytestmark = pytest.mark.long
 for module in (sys.modules[__name__], engine_cases):
     cloudpickle.register_pickle_by_value(module)
 URL = f"concat('{SITE}/p/', id)"
+SCHEMA = StructType().add("loc", "string")
 #: small, quiet, loopback only; in local mode the second number is how often a task may fail
 SETTINGS = {
     "spark.master": "local[2,3]",
@@ -67,7 +67,13 @@ SETTINGS = {
 
 
 @pytest.fixture(scope="module")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
+    with running_store(tmp_path_factory.mktemp("store")) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def spark(tmp_path_factory: pytest.TempPathFactory, store: Store) -> Iterator[SparkSession]:
     before = {key: os.environ.get(key) for key in ("PYSPARK_PYTHON", "SPARK_LOCAL_DIRS")}
     os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ["SPARK_LOCAL_DIRS"] = str(tmp_path_factory.mktemp("spark"))
@@ -94,7 +100,7 @@ def frame(spark: SparkSession, first: int, last: int, partitions: int = 4) -> Da
     return spark.range(first, last, numPartitions=partitions).selectExpr(f"{URL} as loc")
 
 
-def save(df: DataFrame, out: Path, mode: str = "overwrite", **options: Any) -> None:
+def save(df: DataFrame, out: Path | str, mode: str = "overwrite", **options: Any) -> None:
     given = {"site": SITE, "out": str(out), "max_urls": "100", "max_shrink": "100%"} | options
     df.write.format("urlset").mode(mode).options(**given).save()
 
@@ -146,6 +152,18 @@ def test_options_are_those_of_the_table(spark: SparkSession, out: Path) -> None:
     assert f"<loc>{SITE}/a%20b/1</loc>" in text
 
 
+def test_columns_of_every_type(spark: SparkSession, out: Path) -> None:
+    """Spark has types that no other test uses; only some can be a lastmod."""
+    df = frame(spark, 0, 10, 1).selectExpr(
+        "loc", "timestamp'2026-01-02 03:04:05Z' as lastmod", "timestamp_ntz'2026-01-02' as ntz",
+        "date'2026-01-02' as day", "1.5BD as dec", "map('a', 1) as m", "struct(1 as a) as s",
+        "X'00' as bytes", "interval '1' day as span", "parse_json('{}') as v", "null as n",
+    )  # fmt: skip
+    save(df, out)
+    assert live(out) == locs(0, 10)
+    assert {entry["lastmod"] for entry in read_set(out)} == {"2026-01-02T03:04:05Z"}
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -191,15 +209,17 @@ def test_other_modes(spark: SparkSession, out: Path) -> None:
 def test_wrong_rows(spark: SparkSession, out: Path) -> None:
     save(frame(spark, 0, 100), out)
     df = frame(spark, 0, 1_000)
+    # before any task runs, and without a word from the JVM
     message = fails(df.withColumnRenamed("loc", "address"), out)
-    assert message.startswith("partition ") and 'there are: "address"' in message
+    assert message.startswith("the rows: no column is named loc") and '"address"' in message
     message = fails(df.selectExpr("array(loc) as loc"), out)
-    assert message.startswith("partition ") and "loc" in message
+    assert message.startswith('the rows: --loc: column "loc" contains lists or structs; choose')
     wrong = df.selectExpr("case when loc like '%/p/600' then 'x:' else loc end as loc")
     message = fails(wrong, out, on_invalid="fail")
     assert message.startswith("partition 2: row 101: ") and "https" in message
-    all_wrong = df.selectExpr("'x:' as loc")
-    assert "1,000 of 1,000 rows rejected" in fails(all_wrong, out)
+    for value in ("'x:'", "null", "cast(null as string)"):
+        message = fails(df.selectExpr(f"{value} as loc"), out)
+        assert "1,000 of 1,000 rows rejected" in message and "partition" not in message
     assert live(out) == locs(0, 100)
     must_be_whole(out)
 
@@ -213,6 +233,7 @@ def test_rejects_of_all_partitions(spark: SparkSession, out: Path) -> None:
     for limit in ("25%", wrong - 1):
         message = fails(df, out, max_rejects=str(limit))
         assert f"{wrong} of 1,000 rows rejected" in message and "rejects.csv" in message
+        assert message.endswith("of partition 2, all 250 rows")
         assert not list(out.glob("*.xml"))
     rows = read_rejects(out)
     assert len(rows) == wrong
@@ -294,7 +315,7 @@ def paused_frame(df: DataFrame, at: int, mark: Path) -> DataFrame:
 def test_a_killed_worker_process(spark: SparkSession, tmp_path: Path, out: Path) -> None:
     """SIGKILL hits a process that is writing a part; Spark runs the task again."""
     mark = tmp_path / "mark"
-    with killing(out, mark) as killed:
+    with killing(lambda: writers(out), mark) as killed:
         save(paused_frame(frame(spark, 0, 3_000, 2), 5, mark), out)
     assert len(killed) == 1
     assert live(out) == locs(0, 3_000)
@@ -317,6 +338,22 @@ def test_a_destination_that_the_tasks_cannot_reach(spark: SparkSession, out: Pat
     must_be_whole(out)
 
 
+def test_an_object_store(spark: SparkSession, store: Store) -> None:
+    place = store.folder("spark")
+    save(frame(spark, 0, 1_000), place.out)
+    assert place.live() == locs(0, 1_000)
+    save(frame(spark, 500, 1_500, 7), place.out, layout="stable")
+    assert sorted(place.live()) == sorted(locs(500, 1_500))
+    before = store.objects("spark")
+    with pytest.raises(PySparkException, match="broken for good"):
+        save(frame(spark, 0, 2_000).mapInArrow(always, "loc string"), place.out)
+    assert sorted(place.live()) == sorted(locs(500, 1_500))
+    after = store.objects("spark")
+    assert {key: after[key] for key in before} == before
+    # shards of the failed job are content-named, and nothing lists them
+    assert all(key.endswith(".xml.gz") for key in after.keys() - before.keys())
+
+
 def test_of_two_jobs_the_first_commit_wins(spark: SparkSession, out: Path) -> None:
     text = str(out)
 
@@ -333,7 +370,7 @@ def test_of_two_jobs_the_first_commit_wins(spark: SparkSession, out: Path) -> No
 
 
 def test_a_message_is_small_and_the_writer_can_be_pickled(out: Path) -> None:
-    writer = urlset.spark.SitemapSource({"site": SITE, "out": str(out)}).writer(None, True)
+    writer = urlset.spark.SitemapSource({"site": SITE, "out": str(out)}).writer(SCHEMA, True)
     pickled = pickle.dumps(writer)
     batches = pa.table({"loc": locs(0, 1_000)}).to_batches()
     message = pickle.loads(pickled).write(iter(batches))
@@ -358,6 +395,16 @@ def test_the_example_of_the_documents(
     must_be_whole(out)
 
 
+def test_the_example_in_its_folder(tmp_path: Path, out: Path) -> None:
+    run(
+        [sys.executable, EXAMPLES / "spark_job.py", catalog(tmp_path), SITE, out], tmp_path,
+        PYSPARK_PYTHON=sys.executable, SPARK_LOCAL_IP="127.0.0.1",
+        PYSPARK_SUBMIT_ARGS="--master local[2] --conf spark.ui.enabled=false pyspark-shell",
+    )  # fmt: skip
+    assert sorted(live(out)) == sorted(locs(0, 100)[::2])
+    must_be_whole(out)
+
+
 def test_without_spark_the_error_is_the_command() -> None:
     code = (
         "import sys; sys.modules['pyspark'] = None\n"
@@ -369,175 +416,3 @@ def test_without_spark_the_error_is_the_command() -> None:
     assert done.returncode == 1
     last = done.stderr.strip().splitlines()[-1]
     assert last.endswith("pip install 'urlset[spark]'"), done.stderr
-
-
-@pytest.mark.slow
-def test_a_hundred_faults(spark: SparkSession, tmp_path: Path, out: Path) -> None:
-    """Kills of tasks, failing tasks, a destination that fails, a commit that is killed."""
-    generations = Generations(out, seed=1)
-    for run in range(FAULTS):
-        new = generations.next()
-        mark = tmp_path / f"mark-{run}"
-        df = frame(spark, *new, partitions=generations.random.randrange(1, 6))
-        kind = ("kill", "raise", "fail", "full", "commit")[run % 5]
-        if kind == "kill":
-            at = generations.random.randrange(2, 5)
-            with killing(out, mark) as killed:
-                save(paused_frame(df.coalesce(2), at, mark), out)
-            assert len(killed) == 1
-            generations.check(new, published=True)
-        elif kind == "raise":
-            mark.mkdir()
-            how = generations.random.choice(["raise", "exit"])
-            save(df.coalesce(2).mapInArrow(failing_once(mark, how), "loc string"), out)
-            assert list(mark.iterdir())
-            generations.check(new, published=True)
-        elif kind == "fail":
-            with pytest.raises(PySparkException, match="broken for good"):
-                save(df.mapInArrow(always, "loc string"), out)
-            generations.check(new, published=False)
-        elif kind == "full":
-            with full(out), pytest.raises(PySparkException, match=r"urlset\.errors"):
-                save(df, out)
-            generations.check(new, published=False)
-        else:
-            with killing(out, mark, find=committers) as killed, suppress(PySparkException):
-                save(df, out)
-            generations.hits += len(killed)
-            generations.check(new, published=None)
-    assert generations.hits >= FAULTS // 20
-    # what was begun is completed
-    save(frame(spark, 0, 1_000), out)
-    assert live(out) == locs(0, 1_000)
-    assert urlset.verify(out).counts == {}
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return int(server.getsockname()[1])
-
-
-STANDALONE = """
-import os, sys, time
-from pyspark import TaskContext, cloudpickle
-from pyspark.sql import SparkSession
-import urlset.spark
-master, out, marks = sys.argv[1:]
-spark = (
-    SparkSession.builder.master(master)
-    .config("spark.driver.memory", "512m").config("spark.executor.memory", "512m")
-    .config("spark.driver.host", "127.0.0.1").config("spark.driver.bindAddress", "127.0.0.1")
-    .config("spark.ui.enabled", "false").config("spark.executor.cores", "1")
-    .config("spark.speculation", "true").config("spark.speculation.interval", "200ms")
-    .config("spark.speculation.quantile", "0.5").config("spark.speculation.multiplier", "1.1")
-    .config("spark.speculation.minTaskRuntime", "500ms")
-    .config("spark.sql.execution.arrow.maxRecordsPerBatch", "100")
-    .getOrCreate()
-)
-urlset.spark.register(spark)
-
-def slow_once(batches):
-    context = TaskContext.get()
-    with open(f"{marks}/{context.partitionId()}-{context.attemptNumber()}", "w"):
-        pass
-    for number, batch in enumerate(batches):
-        if number == 2 and context.partitionId() == 3 and context.attemptNumber() == 0:
-            time.sleep(60)
-        yield batch
-
-df = spark.range(0, 4000, numPartitions=4).selectExpr(
-    "concat('https://www.shop.example/p/', id) as loc", "repeat('x', 4000) as pad"
-).mapInArrow(slow_once, "loc string, pad string")
-(df.write.format("urlset").mode("overwrite").option("site", "https://www.shop.example")
-   .option("out", out).option("max_urls", "100").save())
-"""
-
-
-@pytest.mark.slow
-def test_speculation(tmp_path: Path, out: Path) -> None:
-    """A task runs twice at once; one of its messages is committed."""
-    home = Path(pyspark.__file__).parent
-    environment = os.environ | {
-        "PYSPARK_PYTHON": sys.executable, "SPARK_HOME": str(home),
-        "SPARK_WORKER_DIR": str(tmp_path / "work"), "SPARK_LOCAL_DIRS": str(tmp_path / "local"),
-    }  # fmt: skip
-    port = free_port()
-    master = f"spark://127.0.0.1:{port}"
-    spark_class = [home / "bin/spark-class"]
-    marks = tmp_path / "marks"
-    marks.mkdir()
-    # a second attempt runs only on another host
-    hosts = ["127.0.0.1", "127.0.0.2"]
-    commands = [
-        [*spark_class, "org.apache.spark.deploy.master.Master", "--host", "127.0.0.1",
-         "--port", str(port), "--webui-port", "0"],
-        *([*spark_class, "org.apache.spark.deploy.worker.Worker", "--cores", "1", "--memory", "1g",
-           "--host", host, "--webui-port", "0", master] for host in hosts),
-    ]  # fmt: skip
-    with ExitStack() as running:
-        for command in commands:
-            log = running.enter_context((tmp_path / "log").open("ab"))
-            process = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
-            running.callback(process.wait)
-            running.callback(process.kill)
-        driver = [sys.executable, "-c", STANDALONE, master, str(out), str(marks)]
-        done = subprocess.run(
-            driver, env=environment, capture_output=True, text=True, check=False, timeout=600
-        )
-    assert done.returncode == 0, done.stderr[-3_000:]
-    attempts = sorted(path.name for path in marks.iterdir())
-    assert {"3-0", "3-1"} <= set(attempts)  # it ran twice
-    assert live(out) == locs(0, 4_000)
-    must_be_whole(out)
-
-
-DRIVER = """
-import sys
-from pyspark.sql import SparkSession
-import urlset.spark
-out, first, last = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
-builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
-for key, value in {settings!r}.items():
-    builder = builder.config(key, value)
-spark = builder.getOrCreate()
-urlset.spark.register(spark)
-df = spark.range(first, last, numPartitions=3).selectExpr(
-    "concat('https://www.shop.example/p/', id) as loc")
-print("ready", flush=True)
-(df.write.format("urlset").mode("overwrite").option("site", "https://www.shop.example")
-   .option("out", out).option("max_urls", "100").option("max_shrink", "100%").save())
-print("done", flush=True)
-"""
-
-
-@pytest.mark.slow
-def test_a_killed_driver(tmp_path: Path, out: Path) -> None:
-    """The driver and its JVM are killed at random points, before, during and after the commit."""
-    generations = Generations(out, seed=2)
-    code = DRIVER.replace("{settings!r}", repr(SETTINGS))
-    environment = os.environ | {"PYSPARK_PYTHON": sys.executable}
-    seconds = 3.0  # of a save, corrected by what was seen
-    for run in range(12):
-        new = generations.next()
-        command = [sys.executable, "-c", code, str(out), *map(str, new)]
-        with subprocess.Popen(
-            command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        ) as driver:  # fmt: skip
-            assert driver.stdout is not None
-            assert driver.stdout.readline() == b"ready\n"
-            started = time.monotonic()
-            with suppress(subprocess.TimeoutExpired):
-                driver.wait(0.0 if run == 0 else generations.random.uniform(0, 1.2) * seconds)
-            alive = driver.poll() is None
-            if alive:
-                os.killpg(driver.pid, signal.SIGKILL)  # the group that the test has started
-            else:
-                seconds = time.monotonic() - started
-            generations.hits += alive
-        generations.check(new, published=None if alive else True)
-    assert generations.hits >= 4
-    report = urlset.build(pa.table({"loc": locs(0, 50)}), site=SITE, out=out, max_shrink="100%")
-    assert report.published and live(out) == locs(0, 50)
-    # what the jobs have staged stays, until it is removed by hand
-    assert len(list((out / ".urlset").glob("staging-*"))) <= generations.hits

@@ -22,6 +22,7 @@ import urlset
 from conftest import SITE
 from conftest import urlset as command
 from obstore.store import MemoryStore
+from report_pages import parse
 from store_servers import BUCKET, FAULTS, Proxy, Request, Server, fake_gcs, objects
 from urlset import ConfigError, ConflictError, Job, PublishError, _core
 from urlset.destination import store_publication, uploads
@@ -89,6 +90,22 @@ def test_the_command(s3: Server, tmp_path: Path) -> None:
     secrets = [value for name, value in s3.env.items() if "KEY" in name]
     for text in (ended.out, ended.err, json.dumps(manifest), json.dumps(report)):
         assert not any(secret in text for secret in secrets)
+
+
+def test_a_page_and_its_history(s3: Server, tmp_path: Path) -> None:
+    """The page is an object, and the manifest of the store remembers the builds."""
+    url = f"{s3.url}/reports/page.html"
+    for last in (150, 250, 250):
+        ended = urlset.build(table(0, last), out=f"{s3.url}/set", report=url, **OPTIONS)
+    assert ended.published
+    body = s3.client.get_object(Bucket=BUCKET, Key="reports/page.html")
+    assert body["ContentType"] == "text/html; charset=utf-8"
+    path = tmp_path / "page.html"
+    path.write_bytes(body["Body"].read())
+    page = parse(path)
+    assert page.one("strong").text.startswith("Nothing changed")
+    assert [row[1:3] for row in page.table("URLs by build")] == [["250", "+100"], ["150", "0"]]
+    assert [row[1:3] for row in page.table("Sitemaps written by build")] == [["2", "3"], ["2", "2"]]
 
 
 def test_headers(s3: Server) -> None:

@@ -2,7 +2,7 @@
 //!
 //! The feature `inject` makes a thread panic at the point that the test selects.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::channel;
@@ -17,6 +17,7 @@ use urlset_core::build::read::csv::{Csv, CsvOptions};
 use urlset_core::build::read::parquet::{Parquet, ParquetOptions};
 use urlset_core::build::write::folder::FolderSink;
 use urlset_core::build::write::gzip::Libdeflate;
+use urlset_core::build::write::live::LiveShards;
 use urlset_core::build::write::writer::Destination;
 use urlset_core::config::Config;
 use urlset_core::error::{Error, Kind};
@@ -223,7 +224,8 @@ fn build_after(
     fs::create_dir_all(&out).unwrap();
     let encoder = Libdeflate::new(1).unwrap();
     let sink = FolderSink::new(out);
-    let destination = Destination { sink: &sink, encoder: Some(&encoder), live: HashMap::new() };
+    let destination =
+        Destination { sink: &sink, encoder: Some(&encoder), live: LiveShards::default() };
     let run_options = Run {
         history,
         sources: vec![source],

@@ -10,6 +10,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from .. import system
 from ..errors import AnnounceError, ConfigError, PublishError
 from ..pool import Pool
 from ..signals import undisturbed
@@ -386,7 +387,7 @@ def init_key(session: Session) -> None:
 
 
 def _write(path: Path, text: str, mode: int) -> None:
-    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "w") as file:
-        file.write(text)
+    with os.fdopen(os.open(path, system.NEW, mode), "wb") as file:
+        file.write(text.encode())
         file.flush()
         os.fsync(file.fileno())

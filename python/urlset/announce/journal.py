@@ -8,7 +8,6 @@ moment. (A batch whose answer never reached this machine is not in it, and is se
 from __future__ import annotations
 
 import errno
-import fcntl
 import hashlib
 import os
 import sqlite3
@@ -17,6 +16,7 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
+from .. import system
 from ..errors import AnnounceError, InputError
 
 #: seconds between two announcements of one URL (IndexNow asks for five minutes)
@@ -101,7 +101,7 @@ class AnnounceJournal:
         if self._known is not None:
             self._known.close()
         if self._lock is not None:
-            os.close(self._lock)
+            system.unlock(self._lock)
             self._lock = None
 
     def accepted(self, url: str) -> bool:
@@ -158,15 +158,12 @@ class AnnounceJournal:
         return self.path.exists()
 
     def _acquire(self, path: Path) -> None:
-        flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-        self._lock = os.open(path, flags, 0o666)
-        try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+        self._lock = os.open(path, system.LOCK, 0o666)
+        if not system.try_lock(self._lock):
             self.close()
             raise AnnounceError(
                 f"another announcement uses {path}: wait until it is done", code="journal.busy"
-            ) from None
+            )
 
     def _start(self, feed: bytes) -> None:
         now = time.time()

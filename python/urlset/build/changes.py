@@ -21,7 +21,7 @@ from pathlib import Path
 
 from .. import _core
 from ..destination.interface import Publication
-from ..destination.manifest import Feed, Manifest
+from ..destination.manifest import Feed, Manifest, UrlChanges
 from ..errors import InputError, PublishError
 from ..rows import Rows, write
 from ..threads import available_cores
@@ -40,7 +40,7 @@ def stage_feed(
     new: Manifest,
     changed: Collection[str],
     target: Target,
-) -> list[Feed]:
+) -> tuple[list[Feed], UrlChanges]:
     """Writes the feed to the state.
 
     Args:
@@ -50,7 +50,7 @@ def stage_feed(
         target: the path of the feed; its ending determines the format.
 
     Returns:
-        All feeds to deliver, those of previous builds first.
+        All feeds to deliver, those of previous builds first; the numbers of changes.
 
     Raises:
         PublishError: ``changes.live``: a live file was damaged, so its content is unknown.
@@ -77,7 +77,7 @@ def stage_feed(
             if new.layout == "stable":
                 old_files, new_files = write_differences(old_files, new_files, Path(folder))
             file = Path(folder, pending)
-            is_empty = _write_changes(old_files, new_files, file)
+            changes = _write_changes(old_files, new_files, file)
             publication.put_feed(pending, file)
     except InputError as error:
         raise PublishError(
@@ -85,16 +85,18 @@ def stage_feed(
             " since the last build: build once without --changes",
             code="changes.live",
         ) from None
-    return _planned(publication, absolute(target), pending, empty=is_empty)
+    return _planned(publication, absolute(target), pending, empty=not any(changes)), changes
 
 
-def _write_changes(old: list[SitemapFile], new: list[SitemapFile], file: Path) -> bool:
-    """Compares two sets and writes the feed; returns whether nothing changed."""
+def _write_changes(old: list[SitemapFile], new: list[SitemapFile], file: Path) -> UrlChanges:
+    """Compares two sets and writes the feed; returns the numbers of changes."""
     threads = available_cores()
     with ExitStack() as stack:
         stream = _core.diff_stream(old, new, threads, DIFF_MEMORY, False, stack)
         with Rows(stream, stack, threads) as rows:
-            return write(rows, os.fspath(file)) == 0
+            write(rows, os.fspath(file))
+            added, changed, removed, _ = stream.counts() or (0, 0, 0, 0)
+            return UrlChanges(added, changed, removed)
 
 
 def _planned(publication: Publication, target: Target, pending: str, *, empty: bool) -> list[Feed]:

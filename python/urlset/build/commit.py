@@ -7,15 +7,24 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
+from itertools import pairwise, zip_longest
 from typing import Any
 from urllib.parse import urlsplit
 
 from .. import _core
 from ..destination.interface import Publication
-from ..destination.manifest import IndexRecord, Manifest, ShardRecord, content_named
+from ..destination.manifest import (
+    MAX_HISTORY,
+    BuildRecord,
+    IndexRecord,
+    Manifest,
+    ShardRecord,
+    UrlChanges,
+    content_named,
+)
 from ..errors import DataError, PublishError, RejectLimitError
 from ..hosts import host_list
-from ..options import Options, parse_percent
+from ..options import parse_percent
 from ..report import (
     IndexFile,
     Report,
@@ -29,6 +38,7 @@ from ..report import (
 )
 from ..transport.target import target_of
 from ..wording import count
+from .details import Details, SetTotals
 from .index import Sitemap, index_name, render_indexes
 from .names import check_files, splits_index
 from .part import COUNTS, Outcome, Part
@@ -47,6 +57,9 @@ class Commit:
         plan: of the job.
         publication: open, with the staged files of the parts.
         report: receives all known results, also if the commit fails.
+
+    Attributes:
+        details: what the page shows besides the report.
     """
 
     def __init__(self, plan: Plan, publication: Publication, report: Report) -> None:
@@ -58,6 +71,12 @@ class Commit:
         self._shared: list[Shard] = []
         self._hosts: dict[str, str] = {}
         self._stems: set[str] = set()
+        #: of ordered rows, the first loc of each shard, and the shard that begins each part
+        self._firsts: dict[str, str] = {}
+        self._edges: set[str] = set()
+        previous = publication.manifest()
+        history = previous.history if previous is not None else ()
+        self.details = Details(self._options.site, self._options.dry_run, history)
 
     def add(self, outcomes: Iterable[Outcome], *, failed: bool = False) -> None:
         """Adds the outcomes of a part to the report."""
@@ -71,6 +90,8 @@ class Commit:
             report.warnings = warnings_of(notes)
             report.shards += outcome.shards
             self._add_groups(outcome, has_index=not failed and splits_index(table.options))
+            if self._options.report is not None:
+                self._add_details(table.options.name, outcome)
             for field, column in outcome.mapping:
                 report.mapping.setdefault(field, column)
         explain_site_path(report, self._options.site)
@@ -89,6 +110,48 @@ class Commit:
                 self._shared += shards
         self._shared += outcome.shards[start:]
 
+    def _in_order(self, parts: Sequence[Part]) -> list[Part]:
+        """The parts of ordered rows by their locs.
+
+        Raises:
+            DataError: ``rows.order``: two parts overlap.
+        """
+        ranges = []
+        for number, part in enumerate(parts):
+            [outcome] = part.outcomes
+            if outcome.last is not None:
+                paths = [shard.path for shard in outcome.shards]
+                first, edge = min(zip(outcome.firsts, paths, strict=True))
+                self._firsts.update(zip(paths, outcome.firsts, strict=True))
+                self._edges.add(edge)
+                ranges.append((first, outcome.last, number))
+        ranges.sort()
+        for (_, last, number), (first, _, other) in pairwise(ranges):
+            if first <= last:
+                raise DataError(
+                    f"parts {number} and {other} overlap: one ends with {last}, the other begins"
+                    f" with {first}; nothing was published; ranges of locs must not overlap:"
+                    " make prepare the last step before the write",
+                    code="rows.order",
+                )
+        numbers = {number: None for _, _, number in ranges} | dict.fromkeys(range(len(parts)))
+        return [parts[number] for number in numbers]
+
+    def _add_details(self, name: str, outcome: Outcome) -> None:
+        details = self.details
+        ages = outcome.ages or (0,) * len(details.ages)
+        details.ages = [sum(pair) for pair in zip_longest(details.ages, ages, fillvalue=0)]
+        known = {one.name: one for one in details.sets}
+        start = 0
+        for stem, shards in [(group.stem, group.shards) for group in outcome.groups] or [
+            (name, len(outcome.shards))
+        ]:
+            if stem not in known:
+                known[stem] = SetTotals(stem)
+                details.sets.append(known[stem])
+            known[stem].add(outcome.shards[start : start + shards])
+            start += shards
+
     def keep_rejects(self, names: Sequence[str], *, complete: bool) -> None:
         """Moves the reject file to its place, also if the build failed.
 
@@ -98,13 +161,14 @@ class Commit:
         """
         rejects = self._options.rejects
         target = target_of(rejects) if rejects is not None else None
-        kept = keep_rejects(names, target, self._publication)
+        has_page = self._options.report is not None
+        kept = keep_rejects(names, target, self._publication, examples=has_page)
         report = self._report
         if kept is None:
             if complete:
                 check_rejects({}, report.rejects["by_code"])
             return
-        report.rejects["path"], counts = kept
+        report.rejects["path"], counts, self.details.examples = kept
         if complete:
             check_rejects(counts, report.rejects["by_code"])
         else:
@@ -131,7 +195,7 @@ class Commit:
         """
         report, publication = self._report, self._publication
         previous = publication.manifest()
-        for part in parts:
+        for part in self._in_order(parts) if self._plan.ordered else parts:
             self.add(part.outcomes)
         self.keep_rejects([name for part in parts for name in part.rejects], complete=True)
         self._check_counts(parts)
@@ -150,24 +214,47 @@ class Commit:
             self._verify(manifest, {*changed, *indexes})
         if self._options.dry_run:
             return
-        feeds = None
+        feeds, changes = None, None
         if self._options.changes is not None:
             from .changes import stage_feed  # at start-up every millisecond counts
 
             target = target_of(self._options.changes)
-            feeds = stage_feed(publication, previous, manifest, changed, target)
+            feeds, changes = stage_feed(publication, previous, manifest, changed, target)
         started = time.monotonic()
+        moves = [*changed, *indexes]
+        history = self._history(len(changed), changes)
         if records is not None:
             records.stage()
+        is_new = True
         try:
-            publication.publish([*changed, *indexes], manifest, feeds)
+            is_new = publication.publish(moves, manifest._replace(history=history), feeds)
         finally:
             report.published = publication.published
+            self.details.unchanged = not is_new
+            if report.published and is_new:
+                self.details.history = history
         report.published = True
         report.warnings += warnings_of(dict(publication.leftovers))
         if self._options.changes is not None:
             self._deliver()
         report.timings["publish"] = round(time.monotonic() - started, 4)
+
+    def _history(self, written: int, changes: UrlChanges | None) -> tuple[BuildRecord, ...]:
+        """The last builds and this one."""
+        report = self._report
+        build = BuildRecord(
+            at=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+            rows=report.rows,
+            urls=report.urls,
+            rejected=report.rejected,
+            shards=len(report.shards),
+            written=written,
+            bytes=sum(shard.bytes for shard in report.shards),
+            compressed_bytes=sum(shard.compressed_bytes for shard in report.shards),
+            seconds=report.timings["build"],
+            changes=changes,
+        )
+        return (*self.details.history, build)[-MAX_HISTORY:]
 
     def _deliver(self) -> None:
         """Delivers the change feeds, those of previous builds too."""
@@ -177,6 +264,21 @@ class Commit:
         if earlier:
             message = f"{message_of('changes.delivered')}: {', '.join(earlier)}"
             self._report.warnings.append(Warning("changes.delivered", len(earlier), message))
+
+    def write_page(self) -> None:
+        """Writes the page of the option ``report``, if there is one.
+
+        Raises:
+            PublishError: ``output.report``.
+        """
+        target = self._options.report
+        if target is None:
+            return
+        from ..html.build import build_page  # most builds have no page
+        from ..html.document import write_page
+
+        live = "; the new set is live" if self._report.published else ""
+        write_page(target, build_page(self._report, self.details), undone=live)
 
     def _check_counts(self, parts: Sequence[Part]) -> None:
         """Checks that every row has one outcome, over all parts."""
@@ -276,6 +378,8 @@ class Commit:
             mtime_ns=stored.mtime_ns,
             host=self._hosts.get(shard.path),
             e_tag=stored.e_tag,
+            first=self._firsts.get(shard.path),
+            edge=shard.path in self._edges,
         )
 
     def _stage_indexes(self, manifest: Manifest) -> tuple[Manifest, list[str]]:
@@ -286,11 +390,12 @@ class Commit:
             that crawlers ask for.
         """
         options, report = self._options, self._report
+        base = options.folder_url()
         shards = [(shard.path, shard.digest) for shard in report.shards]
         if not options.preset.index:  # the manifest then makes the build live
             check_files(shards, [])
             first = report.shards[0].path
-            report.url = address(options, first, self._hosts.get(first))
+            report.url = address(base, first, self._hosts.get(first))
             return manifest, []
         records = {record.path: record for record in manifest.shards}
         by_change = options.index_lastmod == "changed"
@@ -306,14 +411,14 @@ class Commit:
             sitemaps = []
             for path in dict.fromkeys(shard.path for shard in listed):
                 lastmod = records[path].changed_at if by_change else records[path].lastmod
-                sitemaps.append(Sitemap(address(options, path, host), lastmod))
+                sitemaps.append(Sitemap(address(base, path, host), lastmod))
             if host is None and stem == self._plan.name:
                 sitemaps += [Sitemap(_core.address(url)) for url in options.add_sitemap]
             for index, text in render_indexes(
                 stem, sitemaps, max_sitemaps=limit, max_bytes=options.preset.max_bytes - overhead
             ):
                 size = index.bytes + (overhead if index.path == first_index else 0)
-                named.append(replace(index, bytes=size, url=address(options, index.path, host)))
+                named.append(replace(index, bytes=size, url=address(base, index.path, host)))
                 if not self._publication.is_live(index.path, text):
                     staged[index.path] = text
         report.indexes += named
@@ -328,10 +433,10 @@ class Commit:
         from .check import StagedFile, check_staged
 
         started = time.monotonic()
-        files = []
+        files, base = [], self._options.folder_url()
         listing = [(index.path, index.url, False) for index in manifest.indexes]
         for shard in manifest.shards:
-            listing.append((shard.path, address(self._options, shard.path, shard.host), True))
+            listing.append((shard.path, address(base, shard.path, shard.host), True))
         for name, url, is_listed in listing:
             path = self._publication.local(name, staged=name in staged)
             if path is None:
@@ -347,9 +452,13 @@ def _vanished(name: str) -> PublishError:
     )
 
 
-def address(options: Options, path: str, host: str | None) -> str:
-    """The URL of a file of the set; ``host`` is the host of its folder."""
-    base = options.folder_url()
+def address(base: str, path: str, host: str | None) -> str:
+    """The URL of a file of the set.
+
+    Args:
+        base: of the output folder, as :meth:`urlset.options.Options.folder_url` has it.
+        host: the host of its folder.
+    """
     if host is not None and "{host}" in base:
         # the host serves OUT/HOST/
         return base.replace("{host}", host) + path.partition("/")[2]

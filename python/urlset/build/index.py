@@ -21,7 +21,7 @@ HEADER = (
 )
 FOOTER = "</sitemapindex>\n"
 #: the protocol requires all five (xml.sax.saxutils imports urllib.request: 20 ms at start-up)
-ENTITIES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "'": "&apos;", '"': "&quot;"})
+ENTITIES = (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ("'", "&apos;"), ('"', "&quot;"))
 
 
 @dataclass(frozen=True)
@@ -32,8 +32,15 @@ class Sitemap:
     lastmod: str | None = None
 
     def render(self) -> str:
-        lastmod = f"<lastmod>{self.lastmod.translate(ENTITIES)}</lastmod>" if self.lastmod else ""
-        return f"<sitemap><loc>{self.loc.translate(ENTITIES)}</loc>{lastmod}</sitemap>\n"
+        lastmod = f"<lastmod>{escape(self.lastmod)}</lastmod>" if self.lastmod else ""
+        return f"<sitemap><loc>{escape(self.loc)}</loc>{lastmod}</sitemap>\n"
+
+
+def escape(text: str) -> str:
+    """The text for XML."""
+    for character, entity in ENTITIES:
+        text = text.replace(character, entity)
+    return text
 
 
 def index_name(name: str, number: int) -> str:

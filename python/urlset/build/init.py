@@ -267,7 +267,7 @@ def init(path: str, target: Path, options: InitOptions, *, force: bool = False) 
         path = os.path.relpath(path, target.parent)
     text = render(path, columns, extensions, seen, base)
     try:
-        target.write_text(text, encoding="utf-8")
+        target.write_bytes(text.encode())
     except OSError as error:
         raise PublishError(f"{target}: {error.strerror}", code="config.unwritable") from None
     return text

@@ -14,26 +14,22 @@ several parts locks it only for ``plan`` and ``commit``.
 from __future__ import annotations
 
 import os
-import resource
-import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import chain
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .. import _core
-from ..errors import ConfigError, ConflictError, Error, RejectLimitError
-from ..option_table import options_of
-from ..options import Options
+from ..errors import ConfigError, ConflictError, Error, PublishError, RejectLimitError
 from ..outfile import random_id
 from ..report import Report, warnings_of
+from ..system import peak_memory
 from ..transport.target import Target
 from .commit import Commit
 from .part import Part
-from .plan import Plan, make_plan
+from .plan import Plan, make_plan, make_plan_of_parts
 from .records import Records
 from .source import Input, Source, open_inputs
 from .source.objects import refuse_pages
@@ -48,16 +44,6 @@ if TYPE_CHECKING:
     from ..keywords import BuildKeywords
 
 __all__ = ["Build", "Job", "OnProgress", "Part", "build"]
-
-#: options that need all rows in one place, and what to do instead
-ONE_PART_ONLY = {
-    "duplicates": "a task cannot see the URLs of other tasks: remove duplicates in the engine",
-    "sort": "a task sorts only its own rows: sort in the engine",
-    "alternate_group": "the rows of a group may be in different parts: join them in the engine and"
-    " use alternate",
-    "lastmod_from": "a task cannot see the records of the last build: use urlset.build, or map a"
-    " column with lastmod",
-}
 
 
 def build(
@@ -116,6 +102,7 @@ class Build:
         self._started = time.monotonic()
         # of each set, those that were not read yet
         self._inputs: list[list[Input]] = []
+        self._commit: Commit | None = None
 
     def run(
         self,
@@ -124,7 +111,30 @@ class Build:
         config: str | os.PathLike[str] | None = None,
         on_progress: OnProgress | None = None,
     ) -> None:
-        """Builds and publishes, and fills in the report."""
+        """Builds and publishes, fills in the report, and writes the page."""
+        try:
+            self._build(sources, given, config, on_progress)
+        except Error:
+            with suppress(PublishError):  # the first error is the one to report
+                self._write_page()
+            raise
+        try:
+            self._write_page()
+        except PublishError as error:
+            self.report.error = {"code": error.code, "message": str(error)}
+            raise
+
+    def _write_page(self) -> None:
+        if self._commit is not None:
+            self._commit.write_page()
+
+    def _build(
+        self,
+        sources: Sequence[Any],
+        given: dict[str, Any],
+        config: str | os.PathLike[str] | None,
+        on_progress: OnProgress | None,
+    ) -> None:
         try:
             plan = make_plan(sources, given, config, self._written)
             # before the destination is opened: a wrong input name creates nothing
@@ -156,7 +166,7 @@ class Build:
         plan = plan.with_live(publication)
         report.warnings += warnings_of(dict(plan.notes))
         started = time.monotonic()
-        commit = Commit(plan, publication, report)
+        commit = self._commit = Commit(plan, publication, report)
         with Records(plan.options, publication) as records:
             part = self._write(Writer(plan, publication, records), commit, on_progress)
         try:
@@ -191,8 +201,12 @@ class Job:
         out: the folder to publish to; or a prefix in an object store, ``s3://bucket/prefix``, or
             a store object of obstore.
         config: a ``urlset.toml`` without ``[[set]]`` tables; arguments override its options.
-        options: as for :func:`urlset.build`. Not with several parts: ``duplicates`` other than
-            ``keep``, ``sort``, ``alternate_group``.
+        ordered: the rows of each part ascend by their final loc, in the byte order of UTF-8, and
+            no two parts overlap; ``write`` and ``commit`` check it. The parts are then listed in
+            the order of their first locs.
+        options: as for :func:`urlset.build`. Not with several parts: ``alternate_group``;
+            ``duplicates`` other than ``keep``, and ``sort``, unless the rows are ordered;
+            ``alternate_rows``, if they are.
 
     Raises:
         ConfigError: wrong options; ``job.option``: one that needs all rows in one place.
@@ -205,17 +219,18 @@ class Job:
         site: str | None = None,
         out: str | os.PathLike[str] | ObjectStore | None = None,
         config: str | os.PathLike[str] | None = None,
+        ordered: bool = False,
         **options: Unpack[BuildKeywords],
     ) -> None:
-        plan = make_plan((), {"site": site, "out": out, **options}, config, {})
-        _check_several_parts(plan)
+        given = {"site": site, "out": out, **options}
+        plan = make_plan_of_parts(given, config, ordered=ordered)
+        job = random_id()
         with plan.publication() as publication:
             plan.check_targets(publication)
-            plan = plan.with_live(publication)
-            job = random_id()
+            plan = replace(plan, job=job).with_live(publication)
             publication.begin_parts(job)
             notes = {**_found(plan, publication), **plan.notes}
-        self._plan = replace(plan, job=job, destination=plan.destination.absolute(), notes=notes)
+        self._plan = replace(plan, destination=plan.destination.absolute(), notes=notes)
 
     @property
     def id(self) -> str:
@@ -233,6 +248,7 @@ class Job:
 
         Raises:
             ConfigError: a missing or ambiguous column.
+            DataError: ``rows.order``: the rows are not ordered; duplicates under ``fail``.
             InputError: the input is missing, unreadable or damaged.
             PublishError: the staging cannot be written; ``job.closed``: the job was committed or
                 aborted.
@@ -249,7 +265,7 @@ class Job:
             close_all(inputs)
 
     def commit(self, parts: Iterable[Part]) -> Report:
-        """Make the parts live together, in the order given.
+        """Make the parts live together, in the order given, or in that of their locs if ordered.
 
         A commit that fails changes nothing that is live and can be repeated, except after a
         :class:`~urlset.ConflictError`.
@@ -257,7 +273,8 @@ class Job:
         Raises:
             ConfigError: ``job.part``: a part of another job, or a part that is given twice.
             ConflictError: ``publish.conflict``: another build published since this job was planned.
-            DataError: as for :func:`urlset.build`, over all parts.
+            DataError: as for :func:`urlset.build`, over all parts; ``rows.order``: ordered parts
+                overlap.
             PublishError: the output cannot be written; ``job.closed``: the job was committed or
                 aborted.
         """
@@ -273,10 +290,19 @@ class Job:
                     code="publish.conflict",
                 )
             report.warnings += warnings_of(dict(plan.notes))
-            Commit(plan, publication, report).run(parts, [], started)
+            commit = Commit(plan, publication, report)
+            try:
+                commit.run(parts, [], started)
+            except Error as error:
+                report.error = {"code": error.code, "message": str(error)}
+                _measure(report, started)
+                with suppress(PublishError):  # the first error is the one to report
+                    commit.write_page()
+                raise
         if plan.options.dry_run:
             self.abort()
         _measure(report, started)
+        commit.write_page()
         return report
 
     def abort(self, parts: Iterable[Part | None] = ()) -> None:
@@ -319,20 +345,6 @@ def _unless_empty(source: Any) -> Any:
     return () if first is None else chain([first], source)
 
 
-def _check_several_parts(plan: Plan) -> None:
-    if plan.has_tables:
-        raise ConfigError(
-            "set: a job with several parts builds one set; plan a job for each", code="job.option"
-        )
-    options = plan.options
-    for one in options_of(Options):
-        if one.name in ONE_PART_ONLY and getattr(options, one.name) != one.default:
-            raise ConfigError(
-                f"{one.key}: not in a job with several parts: {ONE_PART_ONLY[one.name]}",
-                code="job.option",
-            )
-
-
 def _found(plan: Plan, publication: Publication) -> dict[str, int]:
     """What the destination repaired or found waiting, by warning code."""
     found = dict(publication.notes)
@@ -344,17 +356,3 @@ def _found(plan: Plan, publication: Publication) -> dict[str, int]:
 def _measure(report: Report, started: float) -> None:
     report.seconds = round(time.monotonic() - started, 3)
     report.peak_rss = peak_memory()
-
-
-def peak_memory() -> int:
-    """The peak memory of this process in bytes.
-
-    ``ru_maxrss`` survives exec: it may be the peak of the process that started this one. Linux has
-    the peak of this process alone in ``/proc``.
-    """
-    with suppress(OSError), Path("/proc/self/status").open("rb") as status:
-        for line in status:
-            if line.startswith(b"VmHWM:"):
-                return int(line.split()[1]) * 1024  # kilobytes
-    usage = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return usage if sys.platform == "darwin" else usage * 1024  # kilobytes, but not on macOS

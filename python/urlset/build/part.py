@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
 from ..errors import ConfigError
@@ -13,6 +13,8 @@ from ..report import Shard
 
 #: the outcomes of rows that a report and a part count
 COUNTS = ("rows", "urls", "rejected", "filtered", "duplicates", "expanded")
+#: the entries of a shard
+_OF_SHARD = {one.name for one in fields(Shard)}
 #: the name of a shard that the core numbered
 _NUMBERED = r"(?s)(?P<stem>.+)-[0-9]{5,}(?P<suffix>\.(?:xml|txt)(?:\.gz)?)"
 
@@ -43,6 +45,10 @@ class Outcome:
         shards: in the order of the rows.
         groups: the values of ``split_by``; their shards come first.
         mapping: the column of each field.
+        firsts: the first loc of each shard, if the rows are ordered.
+        last: the last loc of all, if the rows are ordered.
+        ages: the ages of the lastmods, as ``_core.age_steps`` separates them; zeros if they were
+            not counted.
     """
 
     rows: int
@@ -56,6 +62,9 @@ class Outcome:
     shards: tuple[Shard, ...]
     groups: tuple[Group, ...]
     mapping: tuple[tuple[str, str], ...]
+    firsts: tuple[str, ...] = ()
+    last: str | None = None
+    ages: tuple[int, ...] = ()
 
     @classmethod
     def of_core(cls, outcome: Mapping[str, Any]) -> Outcome:
@@ -67,6 +76,9 @@ class Outcome:
             shards=tuple(Shard(**shard) for shard in outcome["shards"]),
             groups=tuple(Group(**group) for group in outcome["sets"]),
             mapping=tuple((chosen["field"], chosen["from"]) for chosen in outcome["mapping"]),
+            firsts=tuple(outcome.get("firsts", ())),
+            last=outcome.get("last"),
+            ages=tuple(outcome["ages"]),
         )
 
     @classmethod
@@ -128,6 +140,11 @@ class Part:
         """The number of URLs written."""
         return sum(outcome.urls for outcome in self.outcomes)
 
+    @property
+    def rejected(self) -> int:
+        """The number of rows rejected."""
+        return sum(outcome.rejected for outcome in self.outcomes)
+
     def to_json(self) -> str:
         """The part as JSON."""
         return json.dumps(asdict(self), separators=(",", ":"))
@@ -143,8 +160,11 @@ class Part:
             content = json.loads(text)
             outcomes = tuple(map(_outcome, content["outcomes"]))
             part = cls(content["job"], content["id"], outcomes, tuple(content["rejects"]))
-            if not all(isinstance(name, str) for name in (part.job, part.id, *part.rejects)):
+            firsts = [loc for outcome in outcomes for loc in outcome.firsts]
+            if not all(isinstance(one, str) for one in (part.job, part.id, *part.rejects, *firsts)):
                 raise TypeError("part")
+            if any(len(one.firsts) not in (0, len(one.shards)) for one in outcomes):
+                raise ValueError("part")
         except (ValueError, KeyError, TypeError, AttributeError):
             raise ConfigError("this is not a part of a job", code="job.part") from None
         return part
@@ -154,8 +174,19 @@ def _outcome(content: dict[str, Any]) -> Outcome:
     return Outcome(
         **{
             **content,
-            "shards": tuple(Shard(**shard) for shard in content["shards"]),
+            "shards": tuple(map(_shard, content["shards"])),
             "groups": tuple(Group(**group) for group in content["groups"]),
             "mapping": tuple((field, column) for field, column in content["mapping"]),
+            "firsts": tuple(content["firsts"]),
+            "ages": tuple(content.get("ages", ())),
         }
     )
+
+
+def _shard(content: dict[str, Any]) -> Shard:
+    if content.keys() != _OF_SHARD:
+        raise TypeError("shard")
+    # the constructor of a frozen class takes five times as long, for each of 200,000 shards
+    shard = object.__new__(Shard)
+    shard.__dict__.update(content)
+    return shard

@@ -9,12 +9,12 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import NoneType
-from typing import Any, NamedTuple
+from typing import Any
 
 from .. import _core
 from ..destination import open_destination
 from ..destination.interface import Destination, Publication
-from ..destination.manifest import Manifest
+from ..destination.manifest import Manifest, content_named
 from ..destination.objects import ABSENT
 from ..destination.state import DEFAULT_NAME, check_state_name
 from ..errors import ConfigError, PublishError
@@ -23,24 +23,38 @@ from ..options import Options
 from ..outfile import must_be_local
 from ..toml import SetTable, load, make_sets
 from ..transport.target import StoreTarget, Target, check_writable, target_of
-from .source import must_not_be_read
+from .source import must_not_be_read, read_exclusion
 
 #: options that change no byte of the output
 NO_BYTES = frozenset({
     "out", "state", "threads", "rejects", "max_rejects", "max_shrink", "dry_run", "changes",
-    "verify_staged", "header", "cache_control", "content_encoding", "conditional",
+    "report", "verify_staged", "exclude", "header", "cache_control", "content_encoding",
+    "conditional",
     # the content of a shard decides whether it is written again
     "lastmod_from", "lastmod_ignore", "lastmod_restart", "forget", "now",
 })  # fmt: skip
 #: options that name a file that a build writes besides the set
-TARGETS = ("changes", "rejects")
+TARGETS = ("changes", "rejects", "report")
 
 
-class LiveShard(NamedTuple):
-    """A live shard that a build need not write again if it has the same bytes."""
-
-    digest: str
-    compressed_bytes: int
+#: options that need all rows in one place, and what to do instead
+ONE_PART_ONLY = {
+    "duplicates": "a task cannot see the URLs of other tasks: prepare the rows with"
+    " urlset.spark.prepare or urlset.ray.prepare, or remove duplicates in the engine",
+    "sort": "a task sorts only its own rows: prepare the rows with urlset.spark.prepare or"
+    " urlset.ray.prepare, or sort in the engine",
+    "alternate_group": "the rows of a group may be in different parts: join them in the engine and"
+    " use alternate",
+    "lastmod_from": "a task cannot see the records of the last build: use urlset.build, or map a"
+    " column with lastmod",
+}
+#: the same if the rows are ordered
+ORDERED_ONLY = {
+    "lastmod_from": ONE_PART_ONLY["lastmod_from"],
+    "alternate_group": ONE_PART_ONLY["alternate_group"],
+    "alternate_rows": "the URLs of a row would be in the ranges of different parts: write a row for"
+    " each URL in the engine",
+}
 
 
 @dataclass(frozen=True)
@@ -53,9 +67,11 @@ class Plan:
         destination: the place of publication.
         settings: the configuration of the core for each set, fixed here so that every part of a
             job has the same clock.
+        ordered: the rows of each part ascend by loc, and the parts do not overlap.
         job: the id of a job with several parts; None for a build in one process.
         version: the version of the live manifest.
-        live: the live shards that need not be written again, by path.
+        live: the live shards that the build does not write again, as the core packs them: every
+            task of a job receives them.
         notes: the number of problems of the live set, by warning code.
     """
 
@@ -63,9 +79,10 @@ class Plan:
     has_tables: bool
     destination: Destination
     settings: tuple[dict[str, Any], ...]
+    ordered: bool = False
     job: str | None = None
     version: str = ABSENT
-    live: Mapping[str, LiveShard] = field(default_factory=dict)
+    live: bytes = b""
     notes: Mapping[str, int] = field(default_factory=dict)
 
     @property
@@ -100,7 +117,7 @@ class Plan:
     def with_live(self, publication: Publication) -> Plan:
         """The plan with the current live set."""
         manifest = publication.manifest()
-        live, notes = _live(manifest, publication, self.fingerprint)
+        live, notes = _live(manifest, publication, self)
         return replace(self, version=publication.version, live=live, notes=notes)
 
     def check_targets(self, publication: Publication) -> None:
@@ -148,6 +165,8 @@ def make_plan(
         where = os.fspath(config)
     # before all other checks, since the caller writes these files also if one of them fails
     read = [*sources, *inputs, *(one for table in tables for one in table["input"])]
+    exclude = given.get("exclude") or data.get("exclude")
+    read += [exclude] if exclude is not None else []
     for name, target in written.items():
         if isinstance(target, Path):
             must_be_local(name, target)
@@ -173,16 +192,42 @@ def make_plan(
     else:
         sets = (SetTable(tuple(sources) or inputs, options),)
     destination = open_destination(options.out, options.state, options)
-    salt = {"name_salt": destination.name_salt}
-    settings = tuple(table.options.core_json() | salt for table in sets)
+    fixed = {"name_salt": destination.name_salt, "exclude": read_exclusion(options)}
+    settings = tuple(table.options.core_json() | fixed for table in sets)
     plan = Plan(sets, has_tables, destination, settings)
     check_state_name(plan.name)
     for key in TARGETS:
         target = getattr(plan.options, key)
         if target is not None:
-            must_not_be_read(key, target_of(target), [one for table in sets for one in table.input])
+            excluded = [] if options.exclude is None else [options.exclude]
+            read = [*excluded, *(one for table in sets for one in table.input)]
+            must_not_be_read(key, target_of(target), read)
     _check_writable(plan, written)
     return plan
+
+
+def make_plan_of_parts(
+    given: Mapping[str, Any], config: str | os.PathLike[str] | None, *, ordered: bool
+) -> Plan:
+    """The plan of a job with several parts.
+
+    Raises:
+        ConfigError: wrong options; ``job.option``: one that needs all rows in one place.
+    """
+    plan = make_plan((), given, config, {})
+    if plan.has_tables:
+        raise ConfigError(
+            "set: a job with several parts builds one set; plan a job for each", code="job.option"
+        )
+    refused = ORDERED_ONLY if ordered else ONE_PART_ONLY
+    for one in options_of(Options):
+        if one.name in refused and getattr(plan.options, one.name) != one.default:
+            raise ConfigError(
+                f"{one.key}: not in a job with several parts: {refused[one.name]}",
+                code="job.option",
+            )
+    settings = tuple(each | {"ordered": ordered} for each in plan.settings)
+    return replace(plan, settings=settings, ordered=ordered)
 
 
 def _must_not_be_of_a_set(option: str, target: Target, destination: Destination) -> None:
@@ -216,24 +261,28 @@ def _check_writable(plan: Plan, written: Mapping[str, Target]) -> None:
 
 
 def _live(
-    manifest: Manifest | None, publication: Publication, config: str
-) -> tuple[dict[str, LiveShard], dict[str, int]]:
-    """The live shards that the build need not write again, and their problems, by code.
+    manifest: Manifest | None, publication: Publication, plan: Plan
+) -> tuple[bytes, dict[str, int]]:
+    """The live shards that the build does not write again, and their problems, by code.
 
     Under another configuration (another compression level, for example) or another urlset every
     shard is written again, and so is a shard that was edited by hand.
     """
     if manifest is None:
-        return {}, {}
-    if (manifest.config, manifest.urlset) != (config, _core.__version__):
-        return {}, {"manifest.config": 1}
-    live = {
-        shard.path: LiveShard(shard.digest, shard.compressed_bytes)
-        for shard in manifest.shards
-        if publication.is_untouched(shard)
-    }
+        return b"", {}
+    if (manifest.config, manifest.urlset) != (plan.fingerprint, _core.__version__):
+        return b"", {"manifest.config": 1}
+    live = [shard for shard in manifest.shards if publication.is_untouched(shard)]
     edited = len(manifest.shards) - len(live)
-    return live, {"manifest.edited": edited} if edited else {}
+    packed = _core.pack_live(
+        [
+            (shard.path, shard.digest, shard.compressed_bytes)
+            for shard in live
+            # a numbered name that the core gives in a part is not the final one
+            if plan.job is None or content_named(shard.path)
+        ]
+    )
+    return packed, {"manifest.edited": edited} if edited else {}
 
 
 def index_of_sets(sets: Sequence[SetTable]) -> str:

@@ -16,6 +16,7 @@ from ..errors import PublishError
 from ..options import Options
 from ..outfile import random_id
 from ..report import Warning, warnings_of
+from ..system import native
 
 #: the file that the core writes
 NEW = "lastmod.new"
@@ -58,7 +59,7 @@ class Records:
             if os.fstat(self._open.fileno()).st_size != record.bytes:
                 self._open.close()
                 raise _damaged(place, "has another size than it had")
-            old = (self._open.fileno(), place, record.digest)
+            old = (native(self._open.fileno()), place, record.digest)
             self._old = record
         self.files = (old, os.fspath(publication.temporary / NEW))
         return self

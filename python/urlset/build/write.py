@@ -13,11 +13,10 @@ from .. import _core
 from ..destination.interface import Staging
 from ..errors import Error
 from ..outfile import random_id
-from ..report import Shard
 from .gzip import encoder
 from .names import taken_by, taken_stems
 from .part import Outcome, Part, content_name
-from .plan import LiveShard, Plan, index_of_sets
+from .plan import Plan, index_of_sets
 from .records import Records
 from .source import Input
 
@@ -92,7 +91,7 @@ class Writer:
                 progress,
                 self._seen,
                 encoder=encoder(options.level) if options.gzip else None,
-                live=json.dumps({path: shard._asdict() for path, shard in plan.live.items()}),
+                live=plan.live,
                 tick=tick,
                 lastmod=self._records.files if self._records is not None else None,
             )
@@ -122,17 +121,13 @@ class Writer:
         shards = []
         for shard in outcome.shards:
             named = replace(shard, path=content_name(shard))
-            live = self._plan.live.get(named.path)
-            if live is not None and live.digest == named.digest:
-                named = _as_live(named, live)
+            live = _core.find_live(self._plan.live, named.path)
+            if live is not None and live[0] == named.digest:
+                named = replace(named, changed=False, compressed_bytes=live[1])
             elif shard.changed:
                 names[shard.path] = named.path
             shards.append(named)
         return replace(outcome, shards=tuple(shards))
-
-
-def _as_live(shard: Shard, live: LiveShard) -> Shard:
-    return replace(shard, changed=False, compressed_bytes=live.compressed_bytes)
 
 
 def close_all(inputs: Iterable[list[Input]]) -> None:

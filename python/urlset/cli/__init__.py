@@ -1,5 +1,4 @@
-"""The command line: ``urlset init | build | verify | read | diff | announce |
-clean``.
+"""The command line: ``urlset init | build | verify | audit | read | diff | announce | clean``.
 
 Each command is a module, imported when the command is called, to keep the start-up short.
 """
@@ -22,6 +21,7 @@ COMMANDS = {
     "init": "inspect the columns of an input and write a commented urlset.toml",
     "build": "turn a catalog into sitemaps and publish them",
     "verify": "check sitemaps of any producer: a file, a folder, a URL",
+    "audit": "fetch a sample of the listed pages and estimate how many are bad",
     "read": "turn sitemaps back into rows",
     "diff": "show which URLs were added, changed, removed",
     "announce": "announce sitemaps and changes to search engines",
@@ -69,6 +69,8 @@ def cli() -> None:
     """Turn catalogs of millions of rows into sitemaps, and keep them valid."""
 
 
+#: the address of the documentation, which is that in mkdocs.yml
+DOCUMENTATION = "https://urlset.github.io/urlset/"
 #: errors of a write
 UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
 
@@ -97,6 +99,7 @@ def main(argv: list[str] | None = None) -> None:
         status = 2 if isinstance(error, click.UsageError) else 3
     except Error as error:
         _print_error(f"{error} [{error.code}]")
+        _print_page(error.code)
         status = error.exit_status
     except BrokenPipeError:
         # the reader of the output has ended; Python must not fail again when it flushes at exit
@@ -179,3 +182,9 @@ def _unexpected(error: Exception) -> int:
 
 def _print_error(message: str) -> None:
     click.echo(f"urlset: error: {one_line(message)}", err=True)
+
+
+def _print_page(code: str) -> None:
+    """Prints where a code is explained, on a terminal only: elsewhere an error is one line."""
+    if sys.stderr.isatty():
+        click.secho(f"see: {DOCUMENTATION}reference/codes/#{code}", dim=True, err=True)

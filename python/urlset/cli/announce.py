@@ -11,7 +11,7 @@ from ..announce.options import AnnounceOptions
 from ..errors import Error
 from ..wording import one_line
 from .output import as_json, check_target, quiet_option, write_report
-from .params import given, params_of
+from .params import given, params_of, place
 from .signals import Stopped, stopping
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ announce = click.Command(
     "announce",
     callback=_run,
     params=[
-        click.Argument(["target"]),
+        place("target"),
         *params_of(AnnounceOptions),
         click.Option(["--json", "json_path"], metavar="PATH|-", help="Write the report as JSON."),
         quiet_option("Print errors only."),

@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..errors import PublishError
-from ..option_table import options_of
 from ..options import Options
 from ..report import Report
 from ..transport.target import target_of
 from .output import as_json, quiet_option, write_report
-from .params import given, params_of
+from .params import Sectioned, given, params_of, place
 from .signals import BUILD_GRACE, stoppable
 from .summary import show
 
@@ -42,8 +41,8 @@ Exit status: 0 published; 1 a data check failed, nothing was published; 2 wrong 
 """
 
 
-class _Sections(click.Command):
-    """Options under the sections of their table, and a JSON report also of a wrong command line."""
+class _Build(Sectioned):
+    """Writes a JSON report also of a wrong command line."""
 
     def make_context(
         self,
@@ -61,17 +60,6 @@ class _Sections(click.Command):
             with suppress(PublishError):
                 _write_json(report, _json_path(before))
             raise
-
-    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        sections: dict[str, list[tuple[str, str]]] = {}
-        names = {one.name: one.section for one in options_of(Options)}
-        for param in self.get_params(ctx):
-            record = param.get_help_record(ctx)
-            if record is not None:
-                sections.setdefault(names.get(param.name or "", "Run"), []).append(record)
-        for title, records in sections.items():
-            with formatter.section(title):
-                formatter.write_dl(records)
 
 
 def _json_path(args: list[str]) -> str | None:
@@ -142,11 +130,13 @@ def _after(report: Report) -> Iterator[None]:
         ) from None
 
 
-build = _Sections(
+build = _Build(
     "build",
+    table=Options,
+    rest="Run",
     callback=_run,
     params=[
-        click.Argument(["inputs"], nargs=-1, metavar="[INPUT]..."),
+        place("inputs", nargs=-1, metavar="[INPUT]..."),
         *params_of(Options),
         click.Option(
             ["--config"], type=click.Path(path_type=Path), metavar="FILE",

@@ -10,7 +10,7 @@ from ..clean import CleanOptions
 from ..clean import clean as remove
 from ..wording import count, one_line
 from .output import quiet_option
-from .params import given, params_of
+from .params import given, params_of, place
 from .signals import stoppable
 
 EXAMPLES = """\b
@@ -41,7 +41,7 @@ clean = click.Command(
     "clean",
     callback=_run,
     params=[
-        click.Argument(["destination"]),
+        place("destination"),
         *params_of(CleanOptions),
         quiet_option("Print errors only."),
     ],

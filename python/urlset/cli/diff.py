@@ -9,7 +9,7 @@ import click
 from ..inspect.options import DiffOptions
 from ..wording import count
 from .output import must_be_redirected, quiet_option, rows_options
-from .params import given, params_of
+from .params import given, params_of, place
 from .signals import stoppable
 
 EXAMPLES = """\b
@@ -34,8 +34,8 @@ def _run(
     with stoppable(), changes_of(old, new, **given(options)) as changes:
         if output:
             write(changes, output, kind)
-        else:
-            for _ in changes:
+        elif options["report"] is None:
+            for _ in changes:  # the page has read all
                 pass
         counts = changes.counts
     if not quiet:
@@ -53,8 +53,8 @@ diff = click.Command(
     "diff",
     callback=_run,
     params=[
-        click.Argument(["old"]),
-        click.Argument(["new"]),
+        place("old"),
+        place("new"),
         *rows_options("only the counts"),
         *params_of(DiffOptions),
         quiet_option("Print nothing about what was done.", "-q"),

@@ -11,7 +11,7 @@ import click
 from ..build.init import InitOptions
 from ..build.init import init as write_toml
 from ..wording import one_line
-from .params import given, params_of
+from .params import given, params_of, place
 from .signals import stoppable
 
 EXAMPLES = """\b
@@ -40,7 +40,7 @@ init = click.Command(
     "init",
     callback=_run,
     params=[
-        click.Argument(["input"]),
+        place("input"),
         *params_of(InitOptions),
         click.Option(
             ["-o", "--output", "target"], type=click.Path(path_type=Path), default=DEFAULT,

@@ -50,7 +50,7 @@ def write_report(path: str, text: str, *, code: str) -> None:
     try:
         target = target_of(path)
         if isinstance(target, Path):
-            target.write_text(text, encoding="utf-8")
+            target.write_bytes(text.encode())
         else:
             target.write(BytesIO(text.encode()))
     except OSError as error:

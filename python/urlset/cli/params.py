@@ -57,6 +57,43 @@ def params_of(table: type[Any]) -> list[click.Parameter]:
     return [_param(one) for one in options_of(table)]
 
 
+class Sectioned(click.Command):
+    """A command that shows its options under the sections of their table.
+
+    Args:
+        table: the option table.
+        rest: the section of the other options.
+    """
+
+    def __init__(self, *args: Any, table: type[Any], rest: str, **about: Any) -> None:
+        super().__init__(*args, **about)
+        self._sections = {one.name: one.section for one in options_of(table)}
+        self._rest = rest
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        sections: dict[str, list[tuple[str, str]]] = {}
+        for param in self.get_params(ctx):
+            record = param.get_help_record(ctx)
+            # the usage shows the arguments
+            if record is not None and isinstance(param, click.Option):
+                section = self._sections.get(param.name or "", self._rest)
+                sections.setdefault(section, []).append(record)
+        for title, records in sections.items():
+            with formatter.section(title):
+                formatter.write_dl(records)
+
+
+def place(name: str, **named: Any) -> click.Argument:
+    """An argument that is a path or a URI; a shell completes it as a path."""
+
+    def complete(_context: object, _param: object, incomplete: str) -> list[Any]:
+        from click.shell_completion import CompletionItem
+
+        return [CompletionItem(incomplete, type="file")]
+
+    return click.Argument([name], shell_complete=complete, **named)
+
+
 def given(values: dict[str, Any]) -> dict[str, Any]:
     """The options that have a value on the command line."""
     return {key: value for key, value in values.items() if value not in (None, (), {})}

@@ -9,7 +9,7 @@ import click
 from ..inspect.options import ReadOptions
 from ..wording import count
 from .output import must_be_redirected, quiet_option, rows_options
-from .params import given, params_of
+from .params import given, params_of, place
 from .signals import stoppable
 
 EXAMPLES = """\b
@@ -38,7 +38,7 @@ read = click.Command(
     "read",
     callback=_run,
     params=[
-        click.Argument(["target"]),
+        place("target"),
         *rows_options(),
         *params_of(ReadOptions),
         quiet_option("Print nothing about what was done.", "-q"),

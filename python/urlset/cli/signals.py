@@ -69,7 +69,8 @@ def _watched(
         yield
         return
     reader, writer = os.pipe()
-    os.set_blocking(writer, False)
+    with suppress(AttributeError, OSError):  # Windows before Python 3.12
+        os.set_blocking(writer, False)
 
     def watch() -> None:
         while number := os.read(reader, 1):  # the number of a signal; empty at the end

@@ -10,7 +10,7 @@ import click
 from ..inspect.options import VerifyOptions
 from ..wording import count, one_line
 from .output import as_json, check_target, quiet_option, write_report
-from .params import given, params_of
+from .params import given, params_of, place
 from .signals import stoppable
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ verify = click.Command(
     "verify",
     callback=_run,
     params=[
-        click.Argument(["target"]),
+        place("target"),
         *params_of(VerifyOptions),
         click.Option(
             ["--json", "json_path"], metavar="PATH", help="Write the report as JSON; - for stdout."

@@ -11,7 +11,7 @@ from pathlib import Path
 from ..errors import PublishError
 from ..signals import undisturbed
 from .directory import Directory, folder_of
-from .manifest import STAGING, Journal, Manifest, is_sitemap, to_json
+from .manifest import STAGING, Journal, is_sitemap, to_json
 from .state import JOURNAL, MANIFEST
 
 #: the state of the live set for the message of a failed step, by phase of the publication
@@ -62,12 +62,12 @@ class Completion:
                 raise PublishError(f"{name}: is not a folder", code="output.not_a_folder") from None
             raise PublishError(f"{name}: {why}", code="output.unwritable") from None
 
-    def complete(self, journal: Journal, manifest: Manifest, state: Directory) -> None:
+    def complete(self, journal: Journal, text: str, state: Directory) -> None:
         """Steps 5 and 6 of the publication; a step that was done before is skipped.
 
         Args:
             journal: of the state folder ``state``.
-            manifest: the one of the journal.
+            text: the manifest of the journal.
 
         Raises:
             PublishError: ``publish.incomplete``: a staged file is gone.
@@ -95,7 +95,7 @@ class Completion:
                 f" {state.path / JOURNAL} and build again",
                 code="publish.incomplete",
             )
-        self.replace(state, MANIFEST, manifest)
+        self.replace(state, MANIFEST, text)
         self.phase = LIVE
         for path in journal.remove:
             self._remove(path)
@@ -120,9 +120,17 @@ class Completion:
             with contextlib.suppress(OSError):  # not empty: foreign files stay
                 self.live.rmdir(folder)
 
-    def replace(self, folder: Directory, name: str, content: Manifest | Journal) -> None:
-        """Writes a manifest or journal; from the journal of a new set on, the set goes live."""
-        folder.write(name, to_json(content).encode())
-        if isinstance(content, Journal) and content.new is not None:
-            self.phase = DURING
-        folder.sync()
+    def begin(self, journal: Journal, text: str, state: Directory) -> None:
+        """Step 4: writes the journal of a new set; from here on, the set goes live.
+
+        Args:
+            text: the manifest of the journal.
+        """
+        state.write(JOURNAL, to_json(journal, text).encode())
+        self.phase = DURING
+        state.sync()
+
+    def replace(self, state: Directory, name: str, text: str) -> None:
+        """Writes a manifest, or a journal without one."""
+        state.write(name, text.encode())
+        state.sync()

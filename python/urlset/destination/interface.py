@@ -139,13 +139,16 @@ class Publication(Staging, Protocol):
 
     def publish(
         self, moves: Sequence[str], manifest: Manifest, feeds: Sequence[Feed] | None = None
-    ) -> None:
+    ) -> bool:
         """Makes the staged files live, in this order: the indexes last.
 
         Args:
             moves: the paths of the staged files.
             manifest: of the new set; files of the previous one that it does not list are removed.
             feeds: the change feeds to deliver afterwards; None leaves those that wait.
+
+        Returns:
+            False if the set was live already with the same content, except for its history.
         """
 
     def is_pending(self) -> bool:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import errno
-import fcntl
 import os
 import stat
 import time
@@ -11,20 +9,20 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from .. import system
 from ..errors import PublishError
-from .directory import Directory, link_error
+from .directory import Directory
+from .relative import calls
 from .state import LOCK, LOCK_OF_NAMES
 
 #: seconds to wait while sets of other names go live, which takes about one second
 LOCK_TIMEOUT = 300.0
 #: seconds between two attempts
 POLL_INTERVAL = 0.02
-_BUSY = (errno.EWOULDBLOCK, errno.EACCES)
-_FLAGS = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 def lock_state(folder: Directory, out: Path) -> int:
-    """Locks the state of a name; closing the descriptor releases the lock.
+    """Locks the state of a name; ``system.unlock`` releases the lock.
 
     Raises:
         PublishError: ``output.locked``: another build has locked it; ``output.lock``;
@@ -38,7 +36,7 @@ def lock_state(folder: Directory, out: Path) -> int:
                 code="output.locked",
             )
     except BaseException:
-        os.close(lock)
+        system.unlock(lock)
         raise
     return lock
 
@@ -50,17 +48,17 @@ def alone(root: Directory) -> Iterator[None]:
     Raises:
         PublishError: ``output.locked``: it was not released in time; ``output.lock``.
     """
-    lock = root.reopened()
+    lock = calls.lockable(root.folder)
+    free = False
     try:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            free = True
-        except OSError as error:
-            free = False
-            if error.errno not in _BUSY:  # NFS, for example, locks only files
+        if lock is not None:
+            try:
+                free = system.try_lock(lock)
+            except OSError:  # NFS, for example, locks only files
                 os.close(lock)
-                lock = -1
-                lock = _open(root, LOCK_OF_NAMES)
+                lock = None
+        if lock is None:
+            lock = _open(root, LOCK_OF_NAMES)
         ends = time.monotonic() + LOCK_TIMEOUT
         while not (free or _try(lock, root.path)):
             if time.monotonic() > ends:
@@ -72,19 +70,13 @@ def alone(root: Directory) -> Iterator[None]:
             time.sleep(POLL_INTERVAL)
         yield
     finally:
-        if lock >= 0:
-            os.close(lock)
+        if lock is not None:
+            system.unlock(lock)
 
 
 def _open(folder: Directory, name: str) -> int:
     path = folder.path / name
-    try:
-        lock = os.open(name, _FLAGS, 0o666, dir_fd=folder.descriptor)
-    except OSError as error:
-        if error.errno == errno.ELOOP:
-            raise link_error(path) from None
-        error.filename = os.fspath(path)
-        raise
+    lock = folder.open_new(name, system.LOCK)
     if not stat.S_ISREG(os.fstat(lock).st_mode):
         os.close(lock)
         raise PublishError(f"{path}: is not a regular file; remove it", code="output.lock")
@@ -94,11 +86,8 @@ def _open(folder: Directory, name: str) -> int:
 def _try(lock: int, path: Path) -> bool:
     """Locks if the lock is free."""
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return system.try_lock(lock)
     except OSError as error:
-        if error.errno in _BUSY:
-            return False
         raise PublishError(
             f"{path}: {error.strerror}; file locks are needed", code="output.lock"
         ) from None
-    return True

@@ -30,6 +30,10 @@ MAX_STATE_BYTES = 256 << 20
 #: a journal contains a manifest, which contains a list of shards
 MAX_DEPTH = 16
 MAX_INT = (1 << 63) - 1
+#: the limit of the characters of a loc
+MAX_LOC = 2_047
+#: the builds that a manifest remembers
+MAX_HISTORY = 60
 #: the limit of Linux for a path, in bytes
 MAX_PATH = 4_096
 # patterns that only some builds need: `re` compiles them at their first use, not at start-up
@@ -59,6 +63,8 @@ class ShardRecord(NamedTuple):
         mtime_ns: the modification time of the file; another one means that it was edited.
         host: the host that serves it, in a set that is split by host.
         e_tag: of the object, in an object store.
+        first: its first loc, in a set of ordered rows.
+        edge: it begins a part of a job with ordered rows.
     """
 
     path: str
@@ -71,10 +77,13 @@ class ShardRecord(NamedTuple):
     mtime_ns: int
     host: str | None = None
     e_tag: str | None = None
+    first: str | None = None
+    edge: bool = False
 
     def to_dict(self) -> dict[str, Any]:
-        """The record as JSON; ``host`` and ``e_tag`` only where they are known."""
-        return _without_none(self._asdict(), "host", "e_tag")
+        """The record as JSON; what is not in every manifest only where it is known."""
+        record = self._asdict() | {"edge": self.edge or None}
+        return _without_none(record, "host", "e_tag", "first", "edge")
 
 
 class IndexRecord(NamedTuple):
@@ -140,6 +149,43 @@ class StoreRecord(NamedTuple):
         return self._asdict() | {"feeds": [feed._asdict() for feed in self.feeds]}
 
 
+class UrlChanges(NamedTuple):
+    """The numbers of URLs that a build added, changed and removed."""
+
+    added: int
+    changed: int
+    removed: int
+
+
+class BuildRecord(NamedTuple):
+    """A build that changed the set, for the history in its reports.
+
+    Attributes:
+        at: when it was published, UTC.
+        rows, urls, rejected: as in the report of the build.
+        shards: the number of shards of the set.
+        written: those that the build wrote.
+        bytes, compressed_bytes: of all shards.
+        seconds: from the first row to the staged set.
+        changes: of the URLs, if the build wrote a change feed.
+    """
+
+    at: str
+    rows: int
+    urls: int
+    rejected: int
+    shards: int
+    written: int
+    bytes: int
+    compressed_bytes: int
+    seconds: float
+    changes: UrlChanges | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The record as JSON; ``changes`` only where they are known."""
+        return _without_none(self._asdict(), "changes")
+
+
 class Manifest(NamedTuple):
     """What is live.
 
@@ -159,6 +205,7 @@ class Manifest(NamedTuple):
         shards, indexes: the files of the set.
         retired: shards of the previous generation that are kept for one more build.
         store: what an object store needs besides; None for a folder.
+        history: the last builds that changed the set, the newest last.
         lastmod: the records of ``lastmod_from``.
     """
 
@@ -178,6 +225,15 @@ class Manifest(NamedTuple):
     indexes: tuple[IndexRecord, ...]
     retired: tuple[str, ...]
     store: StoreRecord | None = None
+    history: tuple[BuildRecord, ...] = ()
+
+    def content(self) -> Manifest:
+        """The manifest without what differs between two builds of the same set."""
+        store = self.store
+        if store is not None:
+            store = store._replace(build="", journal=False, feeds=())
+        return self._replace(store=store, history=())
+
     lastmod: LastmodRecord | None = None
 
     def to_dict(self) -> dict[str, Any]:
@@ -200,6 +256,7 @@ class Manifest(NamedTuple):
             "indexes": [index.to_dict() for index in self.indexes],
             "retired": list(self.retired),
             **({"store": self.store.to_dict()} if self.store is not None else {}),
+            **({"history": [build.to_dict() for build in self.history]} if self.history else {}),
             **({"lastmod": self.lastmod._asdict()} if self.lastmod is not None else {}),
         }
 
@@ -229,12 +286,12 @@ class Journal(NamedTuple):
     feeds: tuple[Feed, ...] | None = ()
     staging: str = STAGING
 
-    def to_dict(self) -> dict[str, Any]:
-        """The journal as JSON."""
+    def to_dict(self, *, with_new: bool = True) -> dict[str, Any]:
+        """The journal as JSON; the new manifest only ``with_new``, otherwise null."""
         content: dict[str, Any] = {"manifest": VERSION}
         if self.new is not None:
             content |= {"moves": list(self.moves), "remove": list(self.remove)}
-            content["new"] = self.new.to_dict()
+            content["new"] = self.new.to_dict() if with_new else None
         if self.staging != STAGING:
             content["staging"] = self.staging
         if self.feeds:
@@ -250,12 +307,23 @@ class Journal(NamedTuple):
 
 
 def _without_none(record: dict[str, Any], *names: str) -> dict[str, Any]:
-    return {key: value for key, value in record.items() if value is not None or key not in names}
+    for name in names:
+        if record[name] is None:
+            del record[name]
+    return record
 
 
-def to_json(content: Manifest | Journal) -> str:
-    """The text of the file."""
-    return json.dumps(content.to_dict(), separators=(",", ":"))
+def to_json(content: Manifest | Journal, new: str = "") -> str:
+    """The text of the file.
+
+    Args:
+        new: the text of the new manifest of a journal, if it is known: it may be long.
+    """
+    if not new or not isinstance(content, Journal):
+        return json.dumps(content.to_dict(), separators=(",", ":"))
+    text = json.dumps(content.to_dict(with_new=False), separators=(",", ":"))
+    # only a key: the quotes in a value have backslashes before them
+    return text.replace('"new":null', f'"new":{new}', 1)
 
 
 def parse_manifest(data: bytes, path: Path | str) -> Manifest:
@@ -374,6 +442,9 @@ def _manifest(content: dict[str, Any]) -> Manifest:
         indexes=tuple(map(_index, _list(content, "indexes"))),
         retired=tuple(map(_path, _list(content, "retired"))),
         store=_store(content["store"]) if "store" in content else None,
+        history=tuple(map(_build, _list(content, "history")[-MAX_HISTORY:]))
+        if "history" in content
+        else (),
         lastmod=_lastmod(content["lastmod"]) if "lastmod" in content else None,
     )
 
@@ -393,10 +464,9 @@ def _journal(content: dict[str, Any]) -> Journal:
 
 
 def _shard(entry: Any) -> ShardRecord:
-    digest, changed_at = entry["digest"], entry["changed_at"]
-    if not re.fullmatch(DIGEST, digest) or not re.fullmatch(TIME, changed_at):
+    digest, changed_at = entry["digest"], _time(entry["changed_at"])
+    if not re.fullmatch(DIGEST, digest):
         raise ValueError("shard")
-    datetime.fromisoformat(changed_at)
     mtime_ns = entry["mtime_ns"]
     if type(mtime_ns) is not int:
         raise TypeError("mtime_ns")
@@ -411,6 +481,8 @@ def _shard(entry: Any) -> ShardRecord:
         mtime_ns=mtime_ns,
         host=_text(entry, "host") if "host" in entry else None,
         e_tag=_text(entry, "e_tag") if "e_tag" in entry else None,
+        first=_loc(entry, "first") if "first" in entry else None,
+        edge=_true(entry, "edge") if "edge" in entry else False,
     )
 
 
@@ -433,6 +505,35 @@ def _store(entry: dict[str, Any]) -> StoreRecord:
         journal=entry["journal"],
         feeds=tuple(map(_feed, _list(entry, "feeds"))),
     )
+
+
+def _build(entry: Any) -> BuildRecord:
+    seconds = entry["seconds"]
+    if type(seconds) not in (int, float) or seconds < 0:
+        raise TypeError("seconds")
+    changes = None
+    if "changes" in entry:
+        found = _list(entry, "changes")
+        changes = UrlChanges(*(_count({"changes": number}, "changes") for number in found))
+    return BuildRecord(
+        at=_time(entry["at"]),
+        rows=_count(entry, "rows"),
+        urls=_count(entry, "urls"),
+        rejected=_count(entry, "rejected"),
+        shards=_count(entry, "shards"),
+        written=_count(entry, "written"),
+        bytes=_count(entry, "bytes"),
+        compressed_bytes=_count(entry, "compressed_bytes"),
+        seconds=seconds,
+        changes=changes,
+    )
+
+
+def _time(text: str) -> str:
+    if not re.fullmatch(TIME, text):
+        raise ValueError("time")
+    datetime.fromisoformat(text)
+    return text
 
 
 def _lastmod(entry: dict[str, Any]) -> LastmodRecord:
@@ -469,6 +570,19 @@ def _text(holder: dict[str, Any], key: str) -> str:
     if not isinstance(value, str):
         raise TypeError(key)
     return value
+
+
+def _loc(holder: dict[str, Any], key: str) -> str:
+    loc = _text(holder, key)
+    if not 0 < len(loc) <= MAX_LOC:
+        raise ValueError(key)
+    return loc
+
+
+def _true(holder: dict[str, Any], key: str) -> bool:
+    if holder[key] is not True:
+        raise TypeError(key)
+    return True
 
 
 def _count(holder: dict[str, Any], key: str, default: int | None = None) -> int:

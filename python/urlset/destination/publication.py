@@ -34,6 +34,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import IO
 
+from .. import system
 from ..errors import PublishError
 from ..transport.target import Target
 from .completion import DURING, LIVE, Completion
@@ -47,12 +48,13 @@ from .manifest import (
     Journal,
     Manifest,
     ShardRecord,
+    to_json,
 )
 from .objects import ABSENT
 from .recovery import Recovery
+from .relative import calls
 from .state import (
     DEFAULT_NAME,
-    JOURNAL,
     MANIFEST,
     REJECTS,
     STATE,
@@ -136,7 +138,7 @@ class FolderPublication:
             self.root.mkdir(parents=True, exist_ok=True)
             self._root = Directory.open(self.root)
         self._open.enter_context(self._root)
-        if os.fstat(live.descriptor).st_dev != os.fstat(self._root.descriptor).st_dev:
+        if calls.device(live.folder) != calls.device(self._root.folder):
             raise PublishError(
                 f"{self.root} is on another filesystem than {self.out}: files cannot be moved"
                 " atomically; choose another --state",
@@ -181,7 +183,7 @@ class FolderPublication:
 
     def _release(self) -> None:
         if self._lock is not None:
-            os.close(self._lock)
+            system.unlock(self._lock)
             self._lock = None
         self._open.close()
 
@@ -316,22 +318,23 @@ class FolderPublication:
 
     def publish(
         self, moves: Sequence[str], manifest: Manifest, feeds: Sequence[Feed] | None = None
-    ) -> None:
+    ) -> bool:
         """Makes the staged files live, in this order: the indexes last.
 
-        If nothing changed, nothing is written.
+        If nothing changed, nothing is written, and the result is False.
 
         Raises:
             PublishError: a file is in the way that no manifest lists, or the disk failed.
         """
         previous = self._manifest
         feeds = self.feeds if feeds is None else feeds
-        if not moves and previous == manifest:
+        same = previous is not None and previous.content() == manifest.content()
+        if not moves and same:
             if tuple(feeds) != tuple(self.feeds):
                 with self.writing(self.state):
                     self.keep_feeds(feeds)
             self._done = True
-            return
+            return False
         old = set(previous.files()) if previous is not None else set()
         with self.writing(self.out), alone(self._root):
             self._check_targets(moves, manifest, old)
@@ -341,14 +344,16 @@ class FolderPublication:
                 manifest, tuple(moves), tuple(sorted(old.difference(manifest.files()))),
                 tuple(feeds), self.staging.name,
             )  # fmt: skip
-            self._steps.replace(self._files, JOURNAL, journal)
-            self._steps.complete(journal, manifest, self._files)
+            text = to_json(manifest)
+            self._steps.begin(journal, text, self._files)
+            self._steps.complete(journal, text, self._files)
             former = previous.lastmod if previous is not None else None
             if former is not None and former != manifest.lastmod:
                 self._files.clear(former.file)
             self._manifest = manifest
             self.keep_feeds(feeds)
         self._done = True
+        return True
 
     def _check_targets(self, moves: Sequence[str], manifest: Manifest, old: set[str]) -> None:
         """Checks that no file is in the way that does not belong to this set."""

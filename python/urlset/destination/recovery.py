@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from .. import system
 from ..errors import PublishError
 from .completion import BEFORE, Completion
 from .directory import Directory
 from .lock import lock_state
-from .manifest import LASTMOD, PENDING, STAGING, Feed, Journal, Manifest
+from .manifest import LASTMOD, PENDING, STAGING, Feed, Journal, Manifest, to_json
 from .state import (
     DEFAULT_NAME,
     JOURNAL,
@@ -110,7 +110,7 @@ class Recovery:
     def keep_feeds(self, feeds: Sequence[Feed]) -> None:
         """Leaves only these feeds in the journal; without any, removes it."""
         if feeds:
-            self._steps.replace(self.state, JOURNAL, Journal(feeds=tuple(feeds)))
+            self._steps.replace(self.state, JOURNAL, to_json(Journal(feeds=tuple(feeds))))
         else:
             self.state.delete(JOURNAL)
             self.state.sync()
@@ -144,7 +144,7 @@ class Recovery:
             try:
                 self._adopt(folder, journal, self.state)
             finally:
-                os.close(lock)
+                system.unlock(lock)
             if name != DEFAULT_NAME:
                 folder.delete(LOCK)
                 with contextlib.suppress(OSError):  # not empty
@@ -173,7 +173,7 @@ class Recovery:
     def _adopt(self, source: Directory, journal: Journal | None, target: Directory) -> None:
         """Moves the state of a set to another folder; a publication that was begun is completed."""
         if journal is not None and journal.new is not None:
-            self._steps.complete(journal, journal.new, source)
+            self._steps.complete(journal, to_json(journal.new), source)
             self.recovered = True
         for pending in (name for name in source.list() if re.fullmatch(PENDING, name)):
             self._put_aside(pending, source, target)
@@ -209,7 +209,7 @@ class Recovery:
         if journal is None:
             return
         if journal.new is not None:
-            self._steps.complete(journal, journal.new, self.state)
+            self._steps.complete(journal, to_json(journal.new), self.state)
             self.recovered = True
         waiting = [feed for feed in journal.feeds or () if self.state.is_file(feed.pending)]
         if journal.feeds is None:

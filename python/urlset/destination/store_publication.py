@@ -269,7 +269,7 @@ class StorePublication:
             return target
         target.parent.mkdir(parents=True, exist_ok=True)
         if staged and path in self._texts:
-            target.write_text(self._texts[path], encoding="utf-8")
+            target.write_bytes(self._texts[path].encode())
             return target
         return target if download(self._out, path, target) else None
 
@@ -281,8 +281,8 @@ class StorePublication:
 
     def publish(
         self, moves: Sequence[str], manifest: Manifest, feeds: Sequence[Feed] | None = None
-    ) -> None:
-        """Makes the new set live.
+    ) -> bool:
+        """Makes the new set live; False if it was live already.
 
         Raises:
             ConflictError: ``publish.conflict``: another build has published.
@@ -304,10 +304,10 @@ class StorePublication:
                 for index in manifest.indexes
             ),
         )
-        if not moves and former is not None and _content(former) == _content(manifest):
+        if not moves and former is not None and former.content() == manifest.content():
             self.feeds = feeds
             self.published = True
-            return
+            return False
         self._check_reused(manifest)
         data, digest, journal = self._manifest(manifest)
         self._commit(manifest, data, digest)
@@ -317,6 +317,7 @@ class StorePublication:
             if journal is not None:
                 self._complete(journal, digest)
             self._remove(former, manifest, digest)
+        return True
 
     def _check_reused(self, manifest: Manifest) -> None:
         """Shards that were there, and that no live set protected, must still be there."""
@@ -599,13 +600,6 @@ def _conflict(place: str) -> ConflictError:
         " this one; run the build again",
         code="publish.conflict",
     )
-
-
-def _content(manifest: Manifest) -> Manifest:
-    """A manifest without what differs between two builds of the same set."""
-    if manifest.store is None:
-        return manifest
-    return manifest._replace(store=manifest.store._replace(build="", journal=False, feeds=()))
 
 
 def _denied(version: Mapping[str, Any]) -> dict[str, Any]:

@@ -64,7 +64,8 @@ def diff(
 
     Args:
         old, new: the set before and after.
-        options: those of ``urlset diff --help``, with underscores; ``memory`` in bytes.
+        options: those of ``urlset diff --help``, with underscores; ``memory`` in bytes. ``report``
+            reads all rows once before this function returns.
 
     Returns:
         Rows with the columns ``change`` (added, changed, removed), ``loc``, ``lastmod``,
@@ -72,8 +73,13 @@ def diff(
 
     Raises:
         InputError: a set does not exist, contains no sitemap, or is damaged.
+        PublishError: ``output.report``: the page cannot be written.
     """
     chosen = DiffOptions(**options)
+    if chosen.report is not None:
+        from ..html.document import check_target  # most calls write no page
+
+        check_target(chosen.report, (old, new), "nothing was compared")
     stack = ExitStack()
     try:
         sides = []
@@ -81,13 +87,19 @@ def diff(
             found = stack.enter_context(find(target, allow_private=chosen.allow_private))
             must_be_whole(found, chosen.lenient)
             sides.append(files_of(found))
-        return compare(
+        changes = compare(
             *sides,
             lenient=chosen.lenient,
             memory=chosen.memory,
             threads=chosen.threads,
             stack=stack,
         )
+        if chosen.report is not None:
+            from ..html.diff import diff_page
+            from ..html.document import write_page
+
+            write_page(chosen.report, diff_page(changes, os.fspath(old), os.fspath(new)))
+        return changes
     except BaseException:
         stack.close()
         raise

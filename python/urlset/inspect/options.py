@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -27,6 +28,12 @@ def _allow_private() -> bool:
     return value
 
 
+def _report(subject: str) -> str | os.PathLike[str] | None:
+    help = f"Write a page with charts of {subject}, .html."
+    value: str | os.PathLike[str] | None = option(None, "Options", help, metavar="PATH")
+    return value
+
+
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class VerifyOptions:
     """The options of :func:`urlset.verify`."""
@@ -46,6 +53,7 @@ class VerifyOptions:
         None, "Options", "Which hosts URLs may have: same, any, or a list a,b. Default: the hosts"
         " in the manifest of a build, else same.", metavar="HOSTS",
     )  # fmt: skip
+    report: str | os.PathLike[str] | None = _report("the findings and the files")
     allow_private: bool = _allow_private()
 
 
@@ -65,4 +73,5 @@ class DiffOptions:
     lenient: bool = option(False, "Options", "Omit what cannot be read.")
     memory: int = _memory("Memory for entries; above that they go to disk.")
     threads: int | None = _threads()
+    report: str | os.PathLike[str] | None = _report("the changes")
     allow_private: bool = _allow_private()

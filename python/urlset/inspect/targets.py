@@ -38,17 +38,19 @@ class Rules:
         hosts: hosts that URLs may have besides the host of their file; empty: all, ``None``: none.
         added: URLs that the first index lists although the folder has no such files.
         keeps_duplicates: the set was built with ``--duplicates keep``.
+        site: the site of the set, if a manifest says so.
     """
 
     hosts: list[str] | None = None
     added: list[str] = field(default_factory=list)
     keeps_duplicates: bool = False
+    site: str | None = None
 
     @classmethod
     def of(cls, manifest: Manifest) -> Rules:
         """The rules of the set of a manifest."""
         hosts = None if manifest.hosts is None else list(manifest.hosts)
-        return cls(hosts, list(manifest.added), manifest.keeps_duplicates)
+        return cls(hosts, list(manifest.added), manifest.keeps_duplicates, manifest.site)
 
 
 class Defect(NamedTuple):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from dataclasses import asdict, dataclass, field
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 from .. import _core
@@ -70,6 +71,8 @@ class VerifyReport:
         urls: the number of entries in all sitemaps.
         bytes: the size of all files before compression.
         seconds: the elapsed time.
+        ages: the ages of the lastmods of all entries, as ``_core.age_steps`` separates them; not in
+            :meth:`to_dict`.
     """
 
     ok: bool = True
@@ -79,6 +82,7 @@ class VerifyReport:
     urls: int = 0
     bytes: int = 0
     seconds: float = 0.0
+    ages: list[int] = field(default_factory=list, repr=False)
 
     def total(self, severity: str) -> int:
         """The number of findings of a severity."""
@@ -88,7 +92,9 @@ class VerifyReport:
     def to_dict(self) -> dict[str, Any]:
         """The report as plain data: the output of ``--json``."""
         totals = {f"{severity}s": self.total(severity) for severity in _RANK}
-        return {"version": _core.__version__, **totals, **asdict(self)}
+        values = asdict(self)
+        del values["ages"]  # for the page
+        return {"version": _core.__version__, **totals, **values}
 
 
 def verify(target: str | os.PathLike[str], **options: Unpack[VerifyKeywords]) -> VerifyReport:
@@ -103,6 +109,7 @@ def verify(target: str | os.PathLike[str], **options: Unpack[VerifyKeywords]) ->
     Raises:
         InputError: the target does not exist, or contains no sitemap.
         ConfigError: an option is out of range.
+        PublishError: ``output.report``: the page cannot be written.
     """
     start = time.monotonic()
     chosen = VerifyOptions(**options)
@@ -112,6 +119,10 @@ def verify(target: str | os.PathLike[str], **options: Unpack[VerifyKeywords]) ->
         raise ConfigError(
             "memory must be at least 1 MiB, most and threads at least 1", code="verify.options"
         )
+    if chosen.report is not None:
+        from ..html.document import check_target  # most calls write no page
+
+        check_target(chosen.report, (target,), "nothing was checked")
     allowed = None if hosts is None else host_list(hosts)
     with find(target, allow_private=chosen.allow_private) as found:
         if hosts is not None:
@@ -121,6 +132,11 @@ def verify(target: str | os.PathLike[str], **options: Unpack[VerifyKeywords]) ->
     if chosen.strict:
         report.ok = report.ok and not report.total("warning")
     report.seconds = round(time.monotonic() - start, 3)
+    if chosen.report is not None:
+        from ..html.document import write_page
+        from ..html.verify import verify_page
+
+        write_page(chosen.report, verify_page(report, os.fspath(target), strict=chosen.strict))
     return report
 
 
@@ -138,6 +154,7 @@ def verify_found(found: Found, checks: VerifyOptions | None = None) -> VerifyRep
         report.files.append(File(item.name, read.kind, read.urls, read.bytes, size))
         if read.kind != "index":
             report.urls += read.urls
+            report.ages = [sum(pair) for pair in zip_longest(report.ages, read.ages, fillvalue=0)]
         report.bytes += read.bytes
         for code, count in read.counts.items():
             report.counts[code] = report.counts.get(code, 0) + count

@@ -43,7 +43,7 @@ def read_at(place: Location, known: Stored, start: int, length: int) -> memoryvi
 
 
 def content(place: Location, key: str, limit: int) -> Iterator[memoryview]:
-    """The content of an object of which nothing is known: one request if it is small.
+    """The content of an object of unknown size: one request if it is small.
 
     Args:
         limit: of its bytes.

@@ -106,6 +106,8 @@ class PlainStream(_Stream):
     def _is_readable(self) -> bool:
         if self._sock.fileno() < 0:
             return True
+        if not hasattr(select, "poll"):  # Windows, where select takes any socket
+            return bool(select.select([self._sock], [], [], 0)[0])
         poll = select.poll()
         poll.register(self._sock, select.POLLIN)
         return bool(poll.poll(0))

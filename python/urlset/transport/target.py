@@ -18,7 +18,8 @@ from ..outfile import is_store
 SPOOLED_BYTES = 8 << 20
 #: Content-Type by the ending
 TYPES = {
-    ".csv": "text/csv; charset=utf-8", ".json": "application/json",
+    ".csv": "text/csv; charset=utf-8", ".html": "text/html; charset=utf-8",
+    ".json": "application/json",
     ".jsonl": "application/jsonl; charset=utf-8", ".parquet": "application/vnd.apache.parquet",
     ".arrow": "application/vnd.apache.arrow.file",
 }  # fmt: skip

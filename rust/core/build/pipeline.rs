@@ -15,8 +15,10 @@ mod accounting;
 mod assembly;
 mod collector;
 mod dispatch;
+mod exclude;
 mod gate;
 mod input;
+mod locs;
 mod message;
 mod preview;
 mod progress;
@@ -30,7 +32,9 @@ use std::thread;
 
 use crossbeam_channel::{bounded, unbounded};
 
+pub use self::exclude::exclude;
 pub use self::input::{AnyBatch, AnySource, Rendering};
+pub use self::locs::{Locs, loc_columns, locs};
 pub use self::preview::{Preview, choose, preview};
 pub use self::progress::Progress;
 
@@ -175,7 +179,7 @@ fn run_all(config: &Config, run: Run<'_>, panic: &Arc<FirstError>) -> Result<Out
                 seen_urls,
                 RejectFile::new(rejects),
                 log,
-            ),
+            )?,
             assembly: Assembly {
                 groups: groups(config),
                 sorter: sorter.transpose()?,

@@ -10,8 +10,10 @@ use crate::flow::entry::{Entry, NO_LASTMOD, Totals};
 use crate::flow::history::Stamp;
 use crate::flow::member::Member;
 use crate::flow::memory::{Charge, MemoryUse};
+use crate::flow::order::LocRange;
 use crate::flow::pool::{Buffers, Pool};
 use crate::flow::sample::Sample;
+use crate::sitemap::age::{AgeBounds, Ages};
 use crate::sitemap::date::Order;
 use crate::sitemap::namespaces;
 
@@ -68,6 +70,8 @@ pub struct Chunk {
     pub split_text: Vec<u8>,
     /// For each entry the boundary hash of its loc, under the stable layout.
     pub boundaries: Vec<u64>,
+    /// The range of the locs, if a worker has determined it.
+    pub range: Option<LocRange>,
     /// For each entry its record, with `--lastmod-from`.
     pub stamps: Vec<Stamp>,
     /// Rows that became no URL.
@@ -125,13 +129,13 @@ impl Chunk {
     }
 
     /// Takes out the complete entries and leaves an empty chunk; the current row may continue in it.
-    pub fn take_full(&mut self) -> Chunk {
+    pub fn take_full(&mut self, ages: Option<&AgeBounds>) -> Chunk {
         let mut next = self.pool.as_ref().map_or_else(Chunk::default, Chunk::new);
         next.row_notes = take(&mut self.row_notes);
         // the next chunk will be full as well; growing by doubling would take twice the memory
         next.bytes.reserve_exact(FULL_BYTES + FULL_BYTES / 8);
         let mut full = replace(self, next);
-        full.sum_up();
+        full.sum_up(ages);
         full
     }
 
@@ -163,14 +167,24 @@ impl Chunk {
     }
 
     /// Computes the totals of the entries. The thread that made them does so, while they are in its
-    /// cache: the packer would wait for memory (measured: 8 ns a row).
-    pub fn sum_up(&mut self) {
-        let mut totals = Totals { namespaces: 0, news: 0, newest: NO_LASTMOD, oldest: Order::MAX };
+    /// cache: the packer would wait for memory (measured: 8 ns a row). With `ages` those of the
+    /// lastmods are counted.
+    pub fn sum_up(&mut self, ages: Option<&AgeBounds>) {
+        let mut totals = Totals {
+            namespaces: 0,
+            news: 0,
+            newest: NO_LASTMOD,
+            oldest: Order::MAX,
+            ages: Ages::default(),
+        };
         for entry in &self.entries {
             totals.namespaces |= entry.namespaces;
             totals.news += u32::from(entry.namespaces & namespaces::NEWS != 0);
             totals.newest = totals.newest.max(entry.newest);
             totals.oldest = totals.oldest.min(entry.newest);
+        }
+        if let Some(bounds) = ages {
+            self.entries.iter().for_each(|entry| bounds.count(entry.newest, &mut totals.ages));
         }
         self.totals = Some(totals);
     }

@@ -1,5 +1,6 @@
 //! The record of one `<url>` element.
 
+use crate::sitemap::age::Ages;
 use crate::sitemap::date::Order;
 
 /// No lastmod, in [`Entry::newest`].
@@ -34,4 +35,6 @@ pub struct Totals {
     pub newest: Order,
     /// The oldest; [`NO_LASTMOD`] if an entry has none.
     pub oldest: Order,
+    /// The ages of all; zeros if they are not counted.
+    pub ages: Ages,
 }

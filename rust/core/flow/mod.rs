@@ -15,6 +15,7 @@ pub mod json;
 pub mod key_set;
 pub mod member;
 pub mod memory;
+pub mod order;
 pub mod outcome;
 pub mod pool;
 pub mod row;

@@ -8,6 +8,7 @@ use serde::Serialize;
 use crate::error::Error;
 use crate::flow::entry::NO_LASTMOD;
 use crate::flow::shard::Set;
+use crate::sitemap::age::STEPS;
 use crate::sitemap::date::{Order, order_text};
 
 /// One shard, as the manifest and the report list it.
@@ -33,6 +34,9 @@ pub struct ShardEntry {
     pub lastmod: Option<String>,
     /// The file was written; otherwise the live file has these bytes already.
     pub changed: bool,
+    /// Its first loc, if the rows are ordered.
+    #[serde(skip)]
+    pub first: Option<String>,
 }
 
 /// One of the sets of a build that is split.
@@ -88,10 +92,19 @@ pub struct Outcome {
     pub notes: BTreeMap<&'static str, u64>,
     /// The shards, in the order of the rows.
     pub shards: Vec<ShardEntry>,
+    /// The first loc of each shard, if the rows are ordered.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub firsts: Vec<String>,
+    /// The last loc of all, if the rows are ordered.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last: Option<String>,
     /// The sets that the build was split into, in the order of their first rows.
     pub sets: Vec<SetEntry>,
     /// The source of each field, for the first input.
     pub mapping: Vec<Chosen>,
+    /// The ages of the lastmods of the URLs, as [`crate::sitemap::age::Ages`]; zeros if they are not
+    /// counted.
+    pub ages: [u64; STEPS.len() + 2],
     /// What `--lastmod-from` found.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lastmod: Option<LastmodChanges>,

@@ -1,12 +1,11 @@
 //! Elements on disk, until their shard is complete.
 
-use std::fs::{File, OpenOptions};
-use std::io::Write;
-use std::os::unix::fs::FileExt;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::error::{Error, ErrorCode, Result};
+use crate::file::{create_temporary, read_exact_at, write_all_at};
 
 /// A growing temporary file. Each element is written once.
 pub struct SpillFile {
@@ -24,14 +23,11 @@ pub struct Segment {
 }
 
 impl SpillFile {
-    /// Creates the file and unlinks it, so that nothing remains of it however the run ends.
+    /// Creates the file, of which nothing remains however the run ends.
     pub fn new(path: &Path) -> Result<SpillFile> {
-        let failed = |e| Error::unwritable(path, e);
-        // a run that was killed between the next two steps leaves it behind
+        // a run that was killed in create_temporary leaves it behind
         let _ = std::fs::remove_file(path);
-        let mut options = OpenOptions::new();
-        let file = options.read(true).write(true).create_new(true).open(path).map_err(failed)?;
-        std::fs::remove_file(path).map_err(failed)?;
+        let file = create_temporary(path).map_err(|e| Error::unwritable(path, e))?;
         Ok(SpillFile { file: Arc::new(file), path: Arc::new(path.to_owned()), length: 0 })
     }
 
@@ -39,7 +35,8 @@ impl SpillFile {
     pub fn write<'a>(&mut self, parts: impl Iterator<Item = &'a [u8]>) -> Result<Segment> {
         let offset = self.length;
         for part in parts {
-            (&*self.file).write_all(part).map_err(|e| Error::unwritable(&self.path, e))?;
+            write_all_at(&self.file, part, self.length)
+                .map_err(|e| Error::unwritable(&self.path, e))?;
             self.length += part.len() as u64;
         }
         Ok(Segment {
@@ -75,8 +72,7 @@ impl Segment {
 
     /// Reads a part of it, beginning at offset `at`.
     pub fn read_at(&self, at: usize, bytes: &mut [u8]) -> Result<()> {
-        self.file
-            .read_exact_at(bytes, self.offset + at as u64)
+        read_exact_at(&self.file, bytes, self.offset + at as u64)
             .map_err(|e| Error::output(ErrorCode::OutputSpill, &self.path, e))
     }
 

@@ -14,7 +14,7 @@ use crate::error::{Error, ErrorCode, Result};
 use crate::inspect::codes;
 use crate::inspect::document::entry::{Entry, Form, Visitor};
 use crate::inspect::document::inflate::Inflater;
-use crate::inspect::document::parse;
+use crate::inspect::document::{parse, regular};
 use crate::inspect::finding::Log;
 use crate::inspect::rows::{Rows, schema};
 use crate::thread::{guard, inject, start, start_several};
@@ -143,7 +143,7 @@ struct ReadWork {
 }
 
 impl ReadWork {
-    /// Sends an error in place of the first file that no thread has begun: the stream ends there.
+    /// Sends an error instead of the first file that no thread has begun: the stream ends there.
     fn fail(&self, error: Error) {
         let take = |slot: &Mutex<Option<_>>| slot.lock().ok()?.take();
         if let Some(sender) = self.senders.iter().find_map(take) {
@@ -181,7 +181,7 @@ impl ReadWork {
                 log = Log::of_file(1, opened.size);
                 let (_, buffer) = parse(opened.bytes, &mut visitor, &mut log, true);
                 inflater.recycle(buffer);
-                opened.stamp.check(path, &mut log);
+                regular::check(opened.stamp, path, &mut log);
             }
             Err(error) => {
                 log.whole_file(&codes::FILE_UNREADABLE, || crate::error::plain(&error));

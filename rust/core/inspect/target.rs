@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use crate::inspect::document::Summary;
 use crate::inspect::finding::Finding;
 use crate::inspect::index::Child;
+use crate::sitemap::age::Ages;
 use crate::sitemap::hosts::AllowedHosts;
 
 /// A file to verify.
@@ -50,4 +51,6 @@ pub struct FileReport {
     pub findings: Vec<Finding>,
     /// The number of all findings by code.
     pub counts: BTreeMap<&'static str, u64>,
+    /// The ages of the lastmods of its entries.
+    pub ages: Ages,
 }

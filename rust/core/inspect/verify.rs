@@ -12,7 +12,7 @@ use crate::inspect::codes;
 use crate::inspect::cross_file::{self, Place};
 use crate::inspect::document::entry::{Entry, Form, PartField, Visitor};
 use crate::inspect::document::inflate::{Inflater, OpenedFile};
-use crate::inspect::document::{Summary, parse};
+use crate::inspect::document::{Summary, parse, regular};
 use crate::inspect::finding::{Location, Log};
 use crate::inspect::index::Child;
 use crate::inspect::partition::{Partitioned, Partitions, Writer};
@@ -169,7 +169,7 @@ fn check_file(
             check_suffix(target, &opened, &mut log);
             let (read, buffer) = parse(opened.bytes, visitor, &mut log, options.fast);
             inflater.recycle(buffer);
-            opened.stamp.check(&target.path, &mut log);
+            regular::check(opened.stamp, &target.path, &mut log);
             summary = read;
             if summary.form == Form::Text && !is_named_text(&target.name) {
                 log.whole_file(&codes::FILE_TEXT_NAME, || {
@@ -192,6 +192,7 @@ fn check_file(
         summary,
         gzip,
         size,
+        ages: visitor.checks.ages,
         children: std::mem::take(&mut visitor.children),
         counts: log.counts().collect(),
         findings: log.into_listed(),

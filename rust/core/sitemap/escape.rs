@@ -27,6 +27,17 @@ fn entity(byte: u8) -> &'static [u8] {
     }
 }
 
+/// The text that [`escape_into`] has escaped.
+pub fn unescaped(escaped: &[u8]) -> String {
+    let text = String::from_utf8_lossy(escaped).into_owned();
+    // that of & last: the others begin with it
+    let bytes = [b'\'', b'"', b'<', b'>', b'&'];
+    bytes.into_iter().fold(text, |text, byte| {
+        let entity = String::from_utf8_lossy(entity(byte));
+        text.replace(&*entity, &char::from(byte).to_string())
+    })
+}
+
 /// Whether a text has only characters of XML 1.0 (its production 2, `Char`):
 /// no controls but tab, LF and CR, and neither U+FFFE nor U+FFFF. The other
 /// illegal characters, the surrogates, cannot occur in a `str`.
@@ -56,6 +67,7 @@ mod tests {
         assert_eq!(escaped(""), ">");
         assert_eq!(escaped("a&b"), ">a&amp;b");
         assert_eq!(escaped("&&'\"<>"), ">&amp;&amp;&apos;&quot;&lt;&gt;");
+        assert_eq!(unescaped(&escaped("&&'\"<>&amp;apos;").as_bytes()[1..]), "&&'\"<>&amp;apos;");
         let long = "Größe 🛒 ".repeat(9);
         assert_eq!(escaped(&format!("{long}<{long}")), format!(">{long}&lt;{long}"));
         assert_eq!(escaped("&amp;"), ">&amp;amp;");

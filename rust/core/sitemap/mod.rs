@@ -1,6 +1,7 @@
 //! The sitemap format: the rules for URLs, dates, language codes and other values, how they
 //! are written in XML, and the limits. Used by everything else; uses no stage.
 
+pub mod age;
 pub mod changefreq;
 pub mod characters;
 pub mod code;

@@ -1,4 +1,4 @@
-//! Placeholders: texts in place of a missing value. `docs/urls.md` has the same lists.
+//! Placeholders: texts that stand for a missing value. `docs/urls.md` has the same lists.
 
 use crate::simd::AsciiSet;
 use crate::sitemap::characters::trim;

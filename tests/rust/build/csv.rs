@@ -1,6 +1,6 @@
 //! The CSV reader against csv-core, and the whole pipeline on tiny blocks against one huge block.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::io::Cursor;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -13,6 +13,7 @@ use urlset_core::build::read::block::BlockReader;
 use urlset_core::build::read::csv_batch::CsvBatch;
 use urlset_core::build::read::header::header;
 use urlset_core::build::read::scan::{CsvFault, CsvFormat, NO_SLOT, Scanner, Span, undouble_if};
+use urlset_core::build::write::live::LiveShards;
 use urlset_core::build::write::memory::MemorySink;
 use urlset_core::build::write::writer::Destination;
 use urlset_core::config::Config;
@@ -260,7 +261,7 @@ fn told(text: &[u8], block: usize, options: &str) -> Option<Told> {
         Run {
             history: None,
             sources: vec![Box::new(source)],
-            destination: Destination { sink: &sink, encoder: None, live: HashMap::new() },
+            destination: Destination { sink: &sink, encoder: None, live: LiveShards::default() },
             rejects: path.clone(),
             progress: Arc::new(Progress::default()),
             seen: &Seen::default(),

@@ -32,7 +32,7 @@ fn pack(limits: Limits, chunks: &[Vec<Entry>], summed: impl Fn(usize) -> bool) -
             chunk.bytes.resize(chunk.bytes.len() + entry.len as usize, fill);
         }
         if summed(i) {
-            chunk.sum_up();
+            chunk.sum_up(None);
         }
         packer.push(&Arc::new(chunk), &mut emit).unwrap();
     }

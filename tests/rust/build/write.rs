@@ -1,6 +1,5 @@
 //! The writer of shards and its sinks.
 
-use std::collections::HashMap;
 use std::fs;
 use std::io::{self, Read};
 use std::path::PathBuf;
@@ -8,9 +7,10 @@ use std::path::PathBuf;
 use urlset_core::Result;
 use urlset_core::build::write::folder::FolderSink;
 use urlset_core::build::write::gzip::Libdeflate;
+use urlset_core::build::write::live::LiveShards;
 use urlset_core::build::write::memory::MemorySink;
 use urlset_core::build::write::sink::{Sink, SinkFile};
-use urlset_core::build::write::writer::{Destination, Live, ShardWriter};
+use urlset_core::build::write::writer::{Destination, ShardWriter};
 use urlset_core::config::Config;
 use urlset_core::flow::entry::NO_LASTMOD;
 use urlset_core::flow::outcome::ShardEntry;
@@ -40,7 +40,7 @@ fn document(text: &str) -> Vec<u8> {
 }
 
 fn plain(sink: &dyn Sink) -> Destination<'_> {
-    Destination { sink, encoder: None, live: HashMap::new() }
+    Destination { sink, encoder: None, live: LiveShards::default() }
 }
 
 fn folder(name: &str) -> PathBuf {
@@ -55,7 +55,8 @@ fn equal_shards_are_written_once() {
     let folder = folder("equal");
     let encoder = Libdeflate::new(1).unwrap();
     let sink = FolderSink::new(folder.clone());
-    let destination = Destination { sink: &sink, encoder: Some(&encoder), live: HashMap::new() };
+    let destination =
+        Destination { sink: &sink, encoder: Some(&encoder), live: LiveShards::default() };
     let writer = ShardWriter::new(&config(), destination);
     let text = "<url>".repeat(200_000);
     let entries: Vec<ShardEntry> = std::thread::scope(|scope| {
@@ -134,8 +135,7 @@ fn a_live_shard_with_the_same_bytes_is_not_written() {
     let memory = MemorySink::default();
     let entry = ShardWriter::new(&config(), plain(&memory)).write(shard(1, "a", None)).unwrap();
     memory.take();
-    let live = Live { digest: entry.digest.clone(), compressed_bytes: 5 };
-    let live = HashMap::from([(entry.path, live)]);
+    let live = LiveShards::new([(&*entry.path, &*entry.digest, 5)]);
     let writer = ShardWriter::new(&config(), Destination { live, ..plain(&memory) });
     let same = writer.write(shard(1, "a", None)).unwrap();
     assert_eq!((same.changed, same.compressed_bytes, same.digest), (false, 5, entry.digest));
@@ -218,7 +218,8 @@ fn a_file_that_is_not_the_shard_is_found() {
     }
     let memory = MemorySink::default();
     let encoder = Loses(Libdeflate::new(1).unwrap());
-    let destination = Destination { sink: &memory, encoder: Some(&encoder), live: HashMap::new() };
+    let destination =
+        Destination { sink: &memory, encoder: Some(&encoder), live: LiveShards::default() };
     let error = ShardWriter::new(&config(), destination).write(shard(1, "a", None)).unwrap_err();
     assert_eq!(error.code, "internal.gzip");
     // the packer counted other bytes

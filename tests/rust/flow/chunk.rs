@@ -34,7 +34,7 @@ fn removed_elements_are_gone_from_every_list_in_use() {
                 kept.push((i, text, value));
             }
         }
-        chunk.sum_up();
+        chunk.sum_up(None);
         chunk.remove(&gone);
         assert_eq!(chunk.totals.is_some(), gone.is_empty(), "totals of removed entries");
         assert_eq!(chunk.bytes, kept.iter().flat_map(|k| k.1.clone()).collect::<Vec<_>>());

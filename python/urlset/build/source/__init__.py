@@ -16,7 +16,15 @@ from ...options import Options
 from ...transport.target import StoreTarget, Target, covers
 from .input import ArrowStream, Input, Source
 
-__all__ = ["ArrowStream", "Input", "Source", "column_names", "must_not_be_read", "open_inputs"]
+__all__ = [
+    "ArrowStream",
+    "Input",
+    "Source",
+    "column_names",
+    "must_not_be_read",
+    "open_inputs",
+    "read_exclusion",
+]
 
 
 def open_inputs(sources: Iterable[Source], options: Options) -> list[Input]:
@@ -31,6 +39,8 @@ def open_inputs(sources: Iterable[Source], options: Options) -> list[Input]:
     result: list[Input] = []
     try:
         for source in joined(sources):
+            if options.query:
+                _must_be_database(source)
             if isinstance(source, (str, os.PathLike)):
                 from .files import path_inputs
 
@@ -48,6 +58,17 @@ def open_inputs(sources: Iterable[Source], options: Options) -> list[Input]:
     if not result:
         raise ConfigError("no input is given (urlset build INPUT ...)", code="config.input")
     return result
+
+
+def _must_be_database(source: Source) -> None:
+    from .database import is_database
+
+    if not (isinstance(source, str) and is_database(source)):
+        raise ConfigError(
+            "query: every input must be a database, such as postgresql://HOST/NAME or"
+            " sqlite:///FILE",
+            code="config.query",
+        )
 
 
 def column_names(path: str, options: Options) -> list[str]:
@@ -71,6 +92,33 @@ def column_names(path: str, options: Options) -> list[str]:
         return _core.look(json.dumps(options.core_json()), input.name, input.format, input.handle)
     finally:
         input.close()
+
+
+def read_exclusion(options: Options) -> str:
+    """The URLs that a build leaves out, as the core takes them; empty without the option.
+
+    Raises:
+        InputError: the file is missing or damaged, or a row of it is not a URL.
+        ConfigError: ``column.missing``: it has no column loc.
+    """
+    if options.exclude is None:
+        return ""
+    # every host: the list may be one of several sites
+    reading = Options(
+        site=options.site, loc="loc", hosts="any", output=options.output,
+        relative_urls=options.relative_urls,
+    )  # fmt: skip
+    config, found = json.dumps(reading.core_json()), []
+    try:
+        for input in open_inputs([options.exclude], reading):
+            try:
+                found.append(_core.exclude(config, input.name, input.format, input.handle))
+            finally:
+                input.close()
+    except (ConfigError, InputError) as error:
+        error.args = (f"exclude: {error}",)
+        raise
+    return "".join(found)
 
 
 def must_not_be_read(name: str, target: Target, sources: Sequence[Any]) -> None:

@@ -24,6 +24,10 @@ def path_inputs(path: str, options: Options) -> Iterable[Input]:
     if path == "-":
         return [_stdin_input(options)]
     if "://" in path:
+        from .database import database_input, is_database
+
+        if is_database(path):
+            return [database_input(path, options)]
         from .remote import uri_inputs
 
         return uri_inputs(path, options, path_inputs)
@@ -105,12 +109,19 @@ def _stdin_input(options: Options) -> Input:
             options.format in (None, "parquet")
             and stat.S_ISREG(known.st_mode)
             and os.lseek(descriptor, 0, os.SEEK_CUR) == 0
-            and os.pread(descriptor, 4, 0) == b"PAR1"
+            and _head(descriptor) == b"PAR1"
         ):  # the shell opened a file: it is read in place
             return Input("-", "parquet", begun=(descriptor, b""), size=known.st_size)
         return stream_input(stream, "-", options, descriptor=descriptor)
     except OSError as error:
         raise InputError(f"-: {error.strerror}", code="input.unreadable", input="-") from None
+
+
+def _head(descriptor: int) -> bytes:
+    """The first four bytes of a file, whose position stays at its begin."""
+    head = os.read(descriptor, 4)
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    return head
 
 
 def _folder_inputs(folder: Path, options: Options) -> list[Input]:

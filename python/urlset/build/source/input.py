@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, TypeAlias, cast, runtime_checkable
 
 from ...errors import ConfigError, InputError
+from ...system import native
 
 
 @runtime_checkable
@@ -74,7 +75,10 @@ class Input:
         """What the core reads instead of the file ``name``: a stream, an open file, or None."""
         if self.stream is not None:
             return self.stream
-        return self.remote if self.remote is not None else self.begun
+        if self.remote is not None or self.begun is None:
+            return self.remote
+        descriptor, head = self.begun
+        return native(descriptor), head
 
 
 def file_format(name: str) -> FileFormat:

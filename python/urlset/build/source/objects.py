@@ -38,6 +38,12 @@ def object_input(source: Any, options: Options) -> Input:
     hint = ALTERNATIVES.get((module, type(source).__name__)) or _hint(source)
     if hint is not None:
         raise ConfigError(f"{name} has no rows: pass {hint}", code="config.input")
+    if type(source).__module__.startswith("adbc_driver_manager") and hasattr(
+        source, "fetch_record_batch"
+    ):
+        from .database import cursor_input
+
+        return cursor_input(source, name)
     if module == "pyarrow":
         source = _from_pyarrow(source, name, options)
         if isinstance(source, Input):

@@ -221,16 +221,20 @@ def _difference(wanted: list[tuple[str, pa.DataType]], found: list[tuple[str, pa
 
 def needed_of(schema: pa.Schema, name: str, options: Options) -> list[str]:
     """The columns of a schema that the mapping needs."""
-    import pyarrow as pa
-
-    kinds = "".join(_kind(field.type, pa) for field in schema)
     try:
-        columns, _ = _core.choose(json.dumps(options.core_json()), schema.names, kinds)
+        columns, _ = _core.choose(json.dumps(options.core_json()), schema.names, kinds_of(schema))
     except ConfigError as error:
         error.args = (f"{name}: {error}",)
         error.columns = tuple(schema.names)
         raise
     return columns
+
+
+def kinds_of(schema: pa.Schema) -> str:
+    """The kind of each column, a letter as ``_core.choose`` takes it."""
+    import pyarrow as pa
+
+    return "".join(_kind(field.type, pa) for field in schema)
 
 
 def _kind(type: pa.DataType, pa: Any) -> str:

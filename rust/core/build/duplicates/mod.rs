@@ -1,4 +1,5 @@
 //! Duplicate and near-duplicate URLs.
 
+pub mod exclusion;
 pub mod seen;
 pub mod variants;

@@ -4,22 +4,27 @@
 use std::mem::take;
 use std::sync::atomic::Ordering;
 
+use crate::build::duplicates::exclusion::Exclusion;
 use crate::build::duplicates::seen::{Seen, SeenUrls};
 use crate::build::history::log::Log;
 use crate::build::pipeline::message::Input;
 use crate::build::pipeline::progress::Progress;
 use crate::build::pipeline::warnings::Warnings;
+use crate::build::render::rules::Rules;
 use crate::build::write::rejects::RejectFile;
-use crate::config::{Config, Duplicates, MaxRejects, OnInvalid};
+use crate::config::{Config, Duplicates, MaxRejects, OnInvalid, Output};
 use crate::error::{ErrorCode, Result};
 use crate::flow::chunk::{Chunk, Reject};
+use crate::flow::order::LocRange;
 use crate::flow::outcome::{Outcome, RunError, SetEntry, ShardEntry};
-use crate::flow::sample::Rate;
+use crate::sitemap::escape::unescaped;
 
 /// The accounts of a run.
 pub(crate) struct Accounting<'r> {
     config: &'r Config,
     progress: &'r Progress,
+    /// the URLs to leave out, if there are any
+    exclusion: Option<Exclusion>,
     /// the URLs so far, unless duplicates are kept
     seen: Option<SeenUrls>,
     rejects: RejectFile,
@@ -29,6 +34,8 @@ pub(crate) struct Accounting<'r> {
     /// the counts so far
     pub outcome: Outcome,
     position: BatchPosition,
+    /// the last loc so far, if the rows are ordered
+    last: Vec<u8>,
 }
 
 /// The current batch in its input.
@@ -49,16 +56,34 @@ impl BatchPosition {
 
 impl<'r> Accounting<'r> {
     /// Accounts without any row.
+    ///
+    /// # Errors
+    /// `config.invalid` for an exclusion that is not one.
     pub fn new(
         config: &'r Config,
         progress: &'r Progress,
         seen: Option<SeenUrls>,
         rejects: RejectFile,
         log: Option<Log<'r>>,
-    ) -> Accounting<'r> {
+    ) -> Result<Accounting<'r>> {
         let (outcome, warnings) = (Outcome::default(), Warnings::default());
         let position = BatchPosition::default();
-        Accounting { config, progress, seen, rejects, warnings, log, outcome, position }
+        let last = Vec::new();
+        let exclusion = (!config.exclude.is_empty())
+            .then(|| Exclusion::parse(&config.exclude, config.output == Output::Text))
+            .transpose()?;
+        Ok(Accounting {
+            config,
+            progress,
+            exclusion,
+            seen,
+            rejects,
+            warnings,
+            outcome,
+            position,
+            last,
+            log,
+        })
     }
 
     /// The rows that follow belong to another input.
@@ -87,12 +112,12 @@ impl<'r> Accounting<'r> {
         self.position.row(0)
     }
 
-    /// Counts the outcomes of the rows of a chunk, and removes duplicates from it.
+    /// Counts the outcomes of the rows of a chunk, and removes excluded URLs and duplicates from it.
     ///
     /// # Errors
     /// A rejected row under `--on-invalid fail`, a duplicate under `--duplicates fail`, too many
     /// rejected rows, or a reject file that cannot be written.
-    pub fn add(&mut self, input: &Input, chunk: &mut Chunk, rate: &Rate) -> Result<(), RunError> {
+    pub fn add(&mut self, input: &Input, chunk: &mut Chunk, rules: &Rules) -> Result<(), RunError> {
         self.outcome.rows += chunk.rows;
         self.outcome.filtered += chunk.filtered;
         self.outcome.expanded += chunk.expanded;
@@ -107,8 +132,17 @@ impl<'r> Accounting<'r> {
         {
             return Err(self.too_many_rejects(&limit.to_string()));
         }
+        self.check_order(input, chunk)?;
+        if let Some(exclusion) = &self.exclusion {
+            let removed = exclusion.remove(chunk);
+            self.outcome.filtered += removed;
+            if removed > 0 {
+                *self.outcome.notes.entry("loc.excluded").or_default() += removed;
+            }
+        }
         self.remove_duplicates(input, chunk)?;
-        self.warnings.add(chunk, rate);
+        self.count_ages(chunk, rules);
+        self.warnings.add(chunk, &rules.rate);
         if let Some(log) = &mut self.log {
             log.push(&chunk.stamps)?;
         }
@@ -117,6 +151,21 @@ impl<'r> Accounting<'r> {
         self.progress.urls.fetch_add(urls, Ordering::Relaxed);
         self.position.rows += chunk.rows + chunk.blank;
         Ok(())
+    }
+
+    /// Counts the ages of the URLs that are left.
+    fn count_ages(&mut self, chunk: &mut Chunk, rules: &Rules) {
+        if rules.ages.is_none() {
+            return;
+        }
+        if chunk.totals.is_none() {
+            chunk.sum_up(rules.ages.as_ref());
+        }
+        if let Some(totals) = &chunk.totals {
+            for (sum, count) in self.outcome.ages.iter_mut().zip(totals.ages) {
+                *sum += u64::from(count);
+            }
+        }
     }
 
     fn reject(&mut self, input: &Input, reject: &Reject) -> Result<()> {
@@ -131,6 +180,18 @@ impl<'r> Accounting<'r> {
         self.outcome.rejected += 1;
         *self.outcome.rejects_by_code.entry(reject.code).or_default() += 1;
         self.rejects.write(&input.name, row, reject)
+    }
+
+    fn check_order(&mut self, input: &Input, chunk: &mut Chunk) -> Result<()> {
+        let Some(LocRange { first, last, descent }) = chunk.range.take() else { return Ok(()) };
+        let descent = if first < self.last { Some(0) } else { descent };
+        self.last = last;
+        let Some(entry) = descent.and_then(|number| chunk.entries.get(number)) else {
+            return Ok(());
+        };
+        let message = "its URL is less than that of a row before, but the rows must ascend by URL";
+        let error = ErrorCode::RowsOrder.error(message);
+        Err(error.in_input(&input.name).at_row(self.position.row(entry.row)))
     }
 
     fn remove_duplicates(&mut self, input: &Input, chunk: &mut Chunk) -> Result<()> {
@@ -181,6 +242,11 @@ impl<'r> Accounting<'r> {
     ) -> Result<Outcome, RunError> {
         shards
             .sort_unstable_by_key(|shard| (shard.set.as_ref().map(|set| set.number), shard.number));
+        if self.config.ordered {
+            self.outcome.firsts =
+                shards.iter_mut().filter_map(|shard| shard.first.take()).collect();
+            self.outcome.last = (!self.last.is_empty()).then(|| unescaped(&self.last));
+        }
         (self.outcome.shards, self.outcome.sets) = (shards, sets);
         self.rejects.finish()?;
         check_rejects(self.rejects.rows(), self.outcome.rejected)?;

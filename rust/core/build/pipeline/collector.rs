@@ -154,7 +154,10 @@ impl Collector<'_> {
 
     /// Accounts for the rows of a chunk, and passes its elements on.
     fn add(&mut self, input: &Input, mut chunk: Chunk) -> Result<(), RunError> {
-        self.accounting.add(input, &mut chunk, &self.rules.rate)?;
+        if chunk.range.is_none() {
+            self.rules.note_range(&mut chunk); // this thread has rendered it, or it is empty
+        }
+        self.accounting.add(input, &mut chunk, self.rules)?;
         let first_row = self.accounting.first_row();
         let notes = &mut self.accounting.outcome.notes;
         Ok(self.assembly.push(chunk, input, first_row, notes)?)

@@ -54,7 +54,7 @@ impl CommonLastmod {
             return;
         }
         if chunk.totals.is_none() {
-            chunk.sum_up();
+            chunk.sum_up(None);
         }
         let Some(totals) = chunk.totals else { return };
         let same = totals.oldest == totals.newest && totals.newest != NO_LASTMOD;

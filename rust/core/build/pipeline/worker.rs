@@ -78,8 +78,9 @@ impl Worker<'_> {
     fn render(&self, work: Work, scratch: &mut Vec<u64>) {
         inject("worker.render");
         let Work { number, input, mut batch, charge } = work;
-        let mut outlet = |chunk: Chunk| {
+        let mut outlet = |mut chunk: Chunk| {
             inject("worker.part");
+            self.rules.note_range(&mut chunk);
             self.progress.rows.fetch_add(chunk.rows, Ordering::Relaxed);
             let memory = chunk.memory();
             self.send(number, Rendered { input: input.clone(), chunk, memory, last: None })
@@ -89,7 +90,8 @@ impl Worker<'_> {
         let end = batch.render(scratch, &mut rendering);
         let mut chunk = rendering.chunk;
         drop(charge); // a batch of Arrow has freed its rows
-        chunk.sum_up();
+        chunk.sum_up(self.rules.ages.as_ref());
+        self.rules.note_range(&mut chunk);
         self.progress.rows.fetch_add(chunk.rows, Ordering::Relaxed);
         let (memory, last) = (chunk.memory(), Some(Finished { batch, end }));
         self.send(number, Rendered { input: Arc::clone(&input), chunk, memory, last });

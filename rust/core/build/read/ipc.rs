@@ -8,7 +8,6 @@
 use std::collections::{HashMap, VecDeque};
 use std::fs::File;
 use std::io;
-use std::os::unix::fs::FileExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -25,6 +24,7 @@ use crate::build::read::decode;
 use crate::build::read::decode::OpenFile;
 use crate::build::read::message::{MAGIC, Message, Messages, damaged, ranges};
 use crate::error::{Error, ErrorCode, Result, plain};
+use crate::file::read_exact_at;
 use crate::flow::cell::Columns;
 use crate::flow::source::Source;
 use crate::panic::silenced;
@@ -201,19 +201,19 @@ fn directory(
     }
     let size = metadata.len();
     let mut head = [0; MAGIC.len()];
-    match file.read_exact_at(&mut head, 0) {
+    match read_exact_at(&file, &mut head, 0) {
         Ok(()) if head == *MAGIC => {}
         _ => return Ok(None),
     }
     let cut = || damaged(&"it is cut short: the directory at its end is missing");
     let mut tail = [0; 10];
     let at = size.checked_sub(tail.len() as u64).ok_or_else(cut)?;
-    file.read_exact_at(&mut tail, at).map_err(unreadable)?;
+    read_exact_at(&file, &mut tail, at).map_err(unreadable)?;
     let [a, b, c, d, magic @ ..] = tail;
     let length = u32::from_le_bytes([a, b, c, d]);
     let start = at.checked_sub(length.into()).filter(|_| magic == *MAGIC).ok_or_else(cut)?;
     let mut footer = vec![0; length as usize]; // at most the size of the file
-    file.read_exact_at(&mut footer, start).map_err(unreadable)?;
+    read_exact_at(&file, &mut footer, start).map_err(unreadable)?;
     let footer = arrow_ipc::root_as_footer(&footer).map_err(|e| damaged(&e))?;
     let schema = footer.schema().ok_or_else(|| damaged(&"its directory has no schema"))?;
     let schema = schema_of(&schema)?;

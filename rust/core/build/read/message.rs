@@ -4,7 +4,6 @@ use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, Read};
 use std::ops::Range;
-use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -16,6 +15,7 @@ use arrow_schema::{DataType, Schema};
 use crate::build::read::decode;
 use crate::build::read::import::children;
 use crate::error::{Error, ErrorCode, Result};
+use crate::file::read_exact_at;
 
 /// The first and the last bytes of a file with a directory.
 pub(crate) const MAGIC: &[u8; 6] = b"ARROW1";
@@ -67,7 +67,7 @@ fn placed(
     let [start, length, size] = [block.offset(), block.metaDataLength().into(), block.bodyLength()]
         .map(|number| u64::try_from(number).unwrap_or(0));
     let mut metadata = vec![0; length as usize];
-    file.read_exact_at(&mut metadata, start).map_err(|e| read_error(&e))?;
+    read_exact_at(file, &mut metadata, start).map_err(|e| read_error(&e))?;
     let prefix = if metadata.starts_with(&CONTINUATION) { 8 } else { 4 };
     metadata.drain(..prefix.min(metadata.len()));
     let size = size as usize;
@@ -84,11 +84,11 @@ fn placed(
     });
     let at = start + length;
     match ranges {
-        None => file.read_exact_at(&mut body, at).map_err(|e| read_error(&e))?,
+        None => read_exact_at(file, &mut body, at).map_err(|e| read_error(&e))?,
         Some(ranges) => {
             for range in ranges {
                 let at = at + range.start as u64;
-                file.read_exact_at(&mut body[range], at).map_err(|e| read_error(&e))?;
+                read_exact_at(file, &mut body[range], at).map_err(|e| read_error(&e))?;
             }
         }
     }

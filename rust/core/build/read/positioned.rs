@@ -3,7 +3,6 @@
 use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::ops::Range;
-use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -33,7 +32,7 @@ impl Access for File {
     }
 
     fn read_at(&self, buffer: &mut [u8], at: u64) -> io::Result<usize> {
-        FileExt::read_at(self, buffer, at)
+        crate::file::read_at(self, buffer, at)
     }
 }
 

@@ -162,7 +162,7 @@ impl Done<'_, '_> {
         done.entries.push(entry);
         done.boundaries.extend(row.boundary);
         done.push_split(&row.split);
-        if done.is_full() { (self.emit)(Arc::new(done.take_full())) } else { Ok(()) }
+        if done.is_full() { (self.emit)(Arc::new(done.take_full(None))) } else { Ok(()) }
     }
 
     fn finish(self) -> Result<()> {

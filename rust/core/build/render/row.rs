@@ -92,7 +92,7 @@ impl<'r> Renderer<'r> {
     #[cold]
     fn hand_on_full(&mut self, chunk: &mut Chunk) -> bool {
         match &mut self.outlet {
-            Some(outlet) => outlet(chunk.take_full()),
+            Some(outlet) => outlet(chunk.take_full(self.rules.ages.as_ref())),
             None => true,
         }
     }

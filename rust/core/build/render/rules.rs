@@ -9,9 +9,12 @@ use crate::build::render::plan::{Mapped, Plan, ValueSource};
 use crate::config::{Config, Epoch, Layout, OldPolicy, OnBadField, Output};
 use crate::error::{ErrorCode, Result};
 use crate::flow::cell::Cell;
+use crate::flow::chunk::Chunk;
 use crate::flow::hash::HashKey;
 use crate::flow::history::History;
+use crate::flow::order::LocRange;
 use crate::flow::sample::Rate;
+use crate::sitemap::age::AgeBounds;
 use crate::sitemap::changefreq;
 use crate::sitemap::characters::trim;
 use crate::sitemap::date::{Lastmod, local_to_instant};
@@ -48,8 +51,12 @@ pub struct Rules {
     pub(crate) key: Option<HashKey>,
     /// the sampling rate of locs, to find locs that are nearly equal
     pub(crate) rate: Rate,
+    /// the ages of lastmods are counted
+    pub(crate) ages: Option<AgeBounds>,
     /// locs are hashed for the stable layout
     pub(crate) boundaries: bool,
+    /// the rows are to ascend by loc
+    ordered: bool,
     /// what the last build recorded, if content decides lastmod
     pub(crate) history: Option<Arc<History>>,
 }
@@ -87,12 +94,22 @@ impl Rules {
                 .map(|extension| config.mapping.old_policy(extension))
                 .collect(),
             now: config.mapping.now,
+            ages: config.ages.then(|| AgeBounds::of_orders(config.mapping.now)),
             group_key: HashKey::random(),
             rate: Rate::default(),
             key,
             boundaries: config.layout == Layout::Stable,
+            ordered: config.ordered,
             history: None,
         })
+    }
+
+    /// Determines the range of the locs of a chunk, if the rows are ordered. The thread that made the
+    /// chunk does so, while it is in its cache.
+    pub fn note_range(&self, chunk: &mut Chunk) {
+        if self.ordered {
+            chunk.range = LocRange::of(&chunk.bytes, &chunk.entries, self.text);
+        }
     }
 
     /// The same rules for a build in which content decides lastmod.

@@ -2,7 +2,6 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::thread::JoinHandle;
@@ -12,6 +11,7 @@ use crossbeam_channel::{Sender, bounded};
 use crate::UNCHECKED;
 use crate::build::write::sink::{Sink, SinkFile};
 use crate::error::{Error, ErrorCode, Result};
+use crate::file::{read_exact_at, sync_folder};
 use crate::flow::outcome::ShardEntry;
 use crate::thread;
 use crate::thread::inject;
@@ -29,7 +29,7 @@ pub struct FolderSink {
     syncer: Mutex<Option<Syncer>>,
 }
 
-/// A thread that waits for the disk in place of the workers.
+/// A thread that waits for the disk, so that the workers do not.
 struct Syncer {
     files: Sender<Unsynced>,
     thread: Option<JoinHandle<Option<()>>>,
@@ -119,9 +119,7 @@ impl Sink for FolderSink {
         if let Some(syncer) = self.syncer.lock().map_err(|_| Error::thread())?.take() {
             syncer.finish()?;
         }
-        File::open(&self.path)
-            .and_then(|folder| folder.sync_all())
-            .map_err(|e| Error::unwritable(&self.path, e))
+        sync_folder(&self.path).map_err(|e| Error::unwritable(&self.path, e))
     }
 }
 
@@ -158,7 +156,7 @@ fn check_file(path: &Path, file: &File, size: u64, last: &[u8]) -> Result<()> {
         return damaged(format!("{found} bytes, {size} were written"));
     }
     let mut end = vec![0; last.len()];
-    file.read_exact_at(&mut end, size.saturating_sub(last.len() as u64)).map_err(failed)?;
+    read_exact_at(file, &mut end, size.saturating_sub(last.len() as u64)).map_err(failed)?;
     if end != last && !UNCHECKED {
         return damaged("its last bytes are not those that were written".to_owned());
     }

@@ -10,6 +10,7 @@
 mod claims;
 pub mod folder;
 pub mod gzip;
+pub mod live;
 pub mod memory;
 pub mod rejects;
 pub mod sink;

@@ -64,16 +64,30 @@ impl RejectFile {
 /// The index of the column `code`.
 const CODE: usize = 3;
 
-/// The number of complete rows of a reject file, by code. A cell may contain line breaks, so rows are
-/// not lines.
+/// The complete rows with one code of a reject file.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct RowsOfCode {
+    /// Their number.
+    pub rows: u64,
+    /// The offsets of the first [`MAX_PLACES`] of them.
+    pub places: Vec<u64>,
+}
+
+/// The number of rows of a code whose places are kept, for examples.
+const MAX_PLACES: usize = 5;
+
+/// The complete rows of a reject file, by code. A cell may contain line breaks, so rows are not
+/// lines.
 ///
 /// # Errors
 /// The file cannot be read.
-pub fn count(path: &Path) -> Result<BTreeMap<String, u64>> {
+pub fn count(path: &Path) -> Result<BTreeMap<String, RowsOfCode>> {
     let failed = |e| Error::output(ErrorCode::OutputRejects, path, e);
     let mut file = BufReader::with_capacity(256 << 10, File::open(path).map_err(failed)?);
-    let mut counts = BTreeMap::new();
+    let mut counts = BTreeMap::<String, RowsOfCode>::new();
     let (mut quoted, mut column, mut header) = (false, 0, true);
+    // the offsets of the buffer and of the row
+    let (mut start, mut row) = (0, 0);
     let mut code = Vec::new();
     loop {
         let bytes = file.fill_buf().map_err(failed)?;
@@ -94,8 +108,13 @@ pub fn count(path: &Path) -> Result<BTreeMap<String, u64>> {
                 Some(_) => {
                     if !header {
                         let code = String::from_utf8_lossy(&code).into_owned();
-                        *counts.entry(code).or_default() += 1;
+                        let known = counts.entry(code).or_default();
+                        known.rows += 1;
+                        if known.places.len() < MAX_PLACES {
+                            known.places.push(row);
+                        }
                     }
+                    row = start + (at + end + 1) as u64;
                     (column, header) = (0, false);
                     code.clear();
                 }
@@ -104,6 +123,7 @@ pub fn count(path: &Path) -> Result<BTreeMap<String, u64>> {
             at += end + 1;
         }
         let length = bytes.len();
+        start += length as u64;
         file.consume(length);
     }
 }
@@ -172,11 +192,26 @@ mod tests {
         }
         file.finish().unwrap();
         assert_eq!(file.rows(), 9_000);
-        assert_eq!(count(&path).unwrap(), wanted);
+        let counts = count(&path).unwrap();
+        assert_eq!(
+            counts.iter().map(|(code, of)| (code.clone(), of.rows)).collect::<BTreeMap<_, _>>(),
+            wanted
+        );
+        // the places are where a row begins
+        let bytes = std::fs::read(&path).unwrap();
+        for (code, of) in &counts {
+            assert_eq!(of.places.len(), MAX_PLACES);
+            for &place in &of.places {
+                let row = &bytes[place as usize..];
+                assert!(row.starts_with(b"\"in,\"\"put\"\".csv\","), "{place}");
+                assert!(row.windows(code.len()).any(|found| found == code.as_bytes()));
+                assert_eq!(bytes[place as usize - 1], b'\n');
+            }
+        }
         // a truncated row does not count
         let length = std::fs::metadata(&path).unwrap().len();
         File::options().write(true).open(&path).unwrap().set_len(length - 1).unwrap();
-        assert_eq!(count(&path).unwrap().values().sum::<u64>(), 8_999);
+        assert_eq!(count(&path).unwrap().values().map(|of| of.rows).sum::<u64>(), 8_999);
         std::fs::remove_file(&path).unwrap();
     }
 }

@@ -1,6 +1,5 @@
 //! Shards to files of a sink: named, digested, compressed, checked.
 
-use std::collections::HashMap;
 use std::mem::take;
 
 use blake3::Hasher;
@@ -9,21 +8,15 @@ use libdeflater::Crc;
 use crate::UNCHECKED;
 use crate::build::write::claims::{Claim, Claims, same_name};
 use crate::build::write::gzip::Encoder;
+use crate::build::write::live::LiveShards;
 use crate::build::write::sink::Sink;
 use crate::config::{Config, Output};
 use crate::error::{ErrorCode, Result};
+use crate::flow::order::loc_of;
 use crate::flow::outcome::{self, ShardEntry, newest_text};
 use crate::flow::shard::{Piece, Shard};
+use crate::sitemap::escape::unescaped;
 use crate::sitemap::namespaces;
-
-/// A shard that is live. A new shard with the same bytes is not written again.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Deserialize)]
-pub struct Live {
-    /// Its digest, as [`ShardEntry::digest`] has it.
-    pub digest: String,
-    /// Bytes of the file.
-    pub compressed_bytes: u64,
-}
 
 /// The sink, the compression and the live shards.
 pub struct Destination<'d> {
@@ -31,8 +24,8 @@ pub struct Destination<'d> {
     pub sink: &'d dyn Sink,
     /// The compression; files stay plain without it.
     pub encoder: Option<&'d dyn Encoder>,
-    /// The live shards, by path.
-    pub live: HashMap<String, Live>,
+    /// The live shards.
+    pub live: LiveShards,
 }
 
 /// Writes shards. Workers call it at the same time.
@@ -42,6 +35,8 @@ pub struct ShardWriter<'d> {
     name: String,
     /// one URL on each line, and no XML
     text: bool,
+    /// the first loc of each shard is wanted
+    ordered: bool,
     /// every name contains a digest of the bytes and of this text
     salt: Option<String>,
     /// hexadecimal digits of the digest in a stable name
@@ -61,6 +56,7 @@ impl<'d> ShardWriter<'d> {
             destination,
             name: config.name.clone(),
             text: config.output == Output::Text,
+            ordered: config.ordered,
             salt: config.name_salt.clone(),
             digits: NAME_DIGITS,
             claims: Claims::default(),
@@ -74,6 +70,8 @@ impl<'d> ShardWriter<'d> {
     /// if the file is not the expected one.
     pub fn write(&self, mut shard: Shard) -> Result<ShardEntry> {
         let mut pieces = take(&mut shard.pieces);
+        let first = pieces.first().filter(|_| self.ordered);
+        let first = first.map(|piece| unescaped(loc_of(piece.as_bytes(), self.text)));
         if !self.text {
             pieces.insert(0, Piece::of(namespaces::header(shard.namespaces).into_bytes()));
             pieces.push(Piece::of(namespaces::FOOTER.into()));
@@ -94,8 +92,9 @@ impl<'d> ShardWriter<'d> {
             digest: String::new(),
             lastmod: newest_text(shard.newest),
             changed: true,
+            first,
         };
-        if let (Some(live), Some(digest)) = (live, &known) {
+        if let (Some(live), Some(digest)) = (&live, &known) {
             if live.digest == *digest {
                 entry.digest.clone_from(digest);
                 entry.compressed_bytes = live.compressed_bytes;
@@ -300,13 +299,13 @@ mod tests {
             writer.digits = 0; // as if all digests began with the same digits
             writer
         };
-        let new = writer(HashMap::new());
+        let new = writer(LiveShards::default());
         let first = new.write(shard(1, "a")).unwrap();
         assert_eq!(new.write(shard(2, "b")).unwrap_err().code, "output.same_name");
         assert!(String::from_utf8_lossy(&sink.take()[&first.path]).contains(">\na<"));
         // nor is a live file overwritten
-        let live = Live { digest: first.digest, compressed_bytes: first.compressed_bytes };
-        let live = writer(HashMap::from([(first.path, live)]));
+        let live = [(&*first.path, &*first.digest, first.compressed_bytes)];
+        let live = writer(LiveShards::new(live));
         assert!(!live.write(shard(1, "a")).unwrap().changed);
         assert_eq!(live.write(shard(2, "b")).unwrap_err().code, "output.same_name");
         assert!(sink.take().is_empty());

@@ -7,6 +7,7 @@ use crate::inspect::check::url as url_findings;
 use crate::inspect::codes;
 use crate::inspect::document::entry::{Entry, Form, PartField};
 use crate::inspect::finding::{Location, Log, quoted, text};
+use crate::sitemap::age::{AgeBounds, Ages};
 use crate::sitemap::date::{Precision, Written};
 use crate::sitemap::element::{Element, Limit};
 use crate::sitemap::extension::{self, alternate};
@@ -46,6 +47,9 @@ pub struct EntryChecks<'a> {
     same: Option<Vec<u8>>,
     all_same: bool,
     dated: u64,
+    bounds: AgeBounds,
+    /// The ages of the lastmods of the entries.
+    pub ages: Ages,
 }
 
 impl<'a> EntryChecks<'a> {
@@ -76,6 +80,8 @@ impl<'a> EntryChecks<'a> {
             same: None,
             all_same: true,
             dated: 0,
+            bounds: AgeBounds::of_micros(now),
+            ages: Ages::default(),
         }
     }
 
@@ -89,9 +95,11 @@ impl<'a> EntryChecks<'a> {
         }
         self.loc(form, entry, log);
         if let Some(lastmod) = entry.lastmod {
-            self.lastmod(entry, lastmod, log);
+            let instant = self.lastmod(entry, lastmod, log);
+            self.bounds.count(instant.unwrap_or(i64::MIN), &mut self.ages);
         } else {
             self.all_same = false;
+            self.bounds.count(i64::MIN, &mut self.ages);
         }
         let loc = Some(entry.loc);
         if let Some(word) = entry.changefreq
@@ -247,14 +255,15 @@ impl<'a> EntryChecks<'a> {
         list.find(https, host, port.unwrap_or(url::default_port(https))) == Listed::Yes
     }
 
-    fn lastmod(&mut self, entry: &Entry<'_>, lastmod: &[u8], log: &mut Log) {
+    /// Returns the time, if it is one.
+    fn lastmod(&mut self, entry: &Entry<'_>, lastmod: &[u8], log: &mut Log) -> Option<i64> {
         self.dated += 1;
         match &self.same {
             None => self.same = Some(lastmod.to_vec()),
             Some(same) => self.all_same &= same == lastmod,
         }
         if lastmod.is_empty() {
-            return; // reported as element.empty
+            return None; // reported as element.empty
         }
         let loc = Some(entry.loc);
         match Written::w3c(lastmod) {
@@ -262,6 +271,7 @@ impl<'a> EntryChecks<'a> {
                 log.add(&codes::LASTMOD_INVALID, entry.location(1), loc, || {
                     format!("{}: {}", quoted(lastmod), fault.message())
                 });
+                None
             }
             Ok(date) => {
                 let (instant, precision) = (date.instant(), date.precision);
@@ -277,6 +287,7 @@ impl<'a> EntryChecks<'a> {
                         format!("{} is in the future", quoted(lastmod))
                     });
                 }
+                Some(instant)
             }
         }
     }

@@ -11,10 +11,10 @@ use std::path::Path;
 use flate2::bufread::GzDecoder;
 use libdeflater::Decompressor;
 
+use crate::file::Stamp;
 use crate::inspect::codes;
 use crate::inspect::codes::Code;
 use crate::inspect::document::regular;
-use crate::inspect::document::regular::Stamp;
 
 /// The first bytes of gzip (RFC 1952).
 const MAGIC: [u8; 2] = [0x1f, 0x8b];

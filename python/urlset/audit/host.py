@@ -1,0 +1,135 @@
+"""A host: how fast it is asked, how long it wants to be left alone, and its robots.txt."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import time
+from collections.abc import Callable
+
+from protego import Protego
+
+from ..transport.retry import MAX_REDIRECTS, backoff, is_redirect, redirected, retry_after
+from .client import Answer, Client
+from .page import host_of
+
+#: the name in robots.txt
+AGENT = "urlset"
+#: bytes of a robots.txt that crawlers read
+MAX_ROBOTS = 512_000
+#: requests for a robots.txt, or a page, that answers 429 or 5xx or whose connection breaks
+ATTEMPTS = 3
+#: seconds of the first wait after 429 or 503, doubled each time, and of the longest one
+FIRST_WAIT, LONGEST_WAIT = 5.0, 300.0
+#: seconds between two requests after the first 429 or 503, doubled each time, and at most
+FIRST_INTERVAL, LONGEST_INTERVAL = 0.05, 10.0
+#: seconds by which a request may follow the one before too early
+MAX_LATE = 0.01
+#: seconds of a crawl-delay
+LONGEST_DELAY = 86_400.0
+
+
+class Host:
+    """The state of one scheme, host and port.
+
+    Attributes:
+        failure: the answer that prevents that pages are fetched; None if there is none.
+
+    Args:
+        origin: ``https://www.shop.example``.
+        interval: seconds between two requests, at least.
+        max_wait: seconds that the host may ask to wait in total.
+    """
+
+    def __init__(self, origin: str, interval: float, max_wait: float) -> None:
+        self.failure: Answer | None = None
+        self._origin = origin
+        self._interval, self._allowance = interval, max_wait
+        self._next = self._resume = 0.0
+        self._waits = 0
+        self._rules: Protego | None = None
+        self._text = ""
+        self._turn, self._load = asyncio.Lock(), asyncio.Lock()
+        self._loaded = False
+
+    async def turn(self) -> None:
+        """Waits until the next request may be sent."""
+        if not (self._interval or self._resume):
+            return
+        async with self._turn:
+            while (left := max(self._next, self._resume) - time.monotonic()) > 0:
+                await asyncio.sleep(left)
+            # a timer that came a little late does not delay the requests behind it
+            late = min(self._interval, MAX_LATE)
+            self._next = max(self._next, time.monotonic() - late) + self._interval
+
+    def wait(self, answer: Answer) -> None:
+        """Notes an answer with 429 or 503; without allowance left the host is given up."""
+        seconds = retry_after(answer.headers)
+        if seconds is None:
+            seconds = backoff(self._waits, FIRST_WAIT, LONGEST_WAIT)
+        now = time.monotonic()
+        more = now + seconds - max(now, self._resume)
+        if more > self._allowance:
+            detail = f"HTTP {answer.status}: the host asks to wait longer than --max-wait"
+            self.failure = Answer(answer.status, failure="rate_limited", detail=detail)
+            return
+        if more > 0:
+            self._allowance -= more
+            self._resume = now + seconds
+        self._waits += 1
+        self._interval = min(LONGEST_INTERVAL, max(self._interval * 2, FIRST_INTERVAL))
+
+    async def ready(self, client: Client, is_allowed: Callable[[str], bool]) -> None:
+        """Reads robots.txt, once."""
+        if self._loaded:
+            return
+        async with self._load:
+            if not self._loaded:
+                await self._read(client, is_allowed)
+                self._loaded = True
+
+    async def _read(self, client: Client, is_allowed: Callable[[str], bool]) -> None:
+        """RFC 9309: a missing robots.txt allows everything; one that fails allows nothing."""
+        answer = Answer(None)
+        for _ in range(ATTEMPTS):
+            answer = await self._follow(client, is_allowed)
+            if answer.status in (429, 503):
+                self.wait(answer)
+                if self.failure is not None:
+                    return
+            elif not answer.again and (answer.status or 0) < 500:
+                break
+        if answer.failure in ("private", "unreachable", "malformed"):
+            self.failure = answer
+        elif answer.status is None or answer.status == 429 or answer.status >= 500:
+            why = f"HTTP {answer.status}" if answer.status else answer.detail
+            self.failure = Answer(None, failure="robots_failed", detail=f"robots.txt: {why}")
+        elif answer.body:
+            self._text = answer.body[:MAX_ROBOTS].decode("utf-8-sig", "replace")
+            self._rules = Protego.parse(self._text)
+            self._text = self._text.lower()
+            delay = self._rules.crawl_delay(AGENT) or 0.0
+            if math.isfinite(delay):
+                self._interval = max(self._interval, min(delay, LONGEST_DELAY))
+
+    async def _follow(self, client: Client, is_allowed: Callable[[str], bool]) -> Answer:
+        """The answer for robots.txt after redirects; one that leaves the site counts as missing."""
+        url = f"{self._origin}/robots.txt"
+        for _ in range(MAX_REDIRECTS + 1):
+            await self.turn()
+            answer = await client.get(url, any_type=True)
+            if answer.status is None or not is_redirect(answer.status):
+                return answer
+            url = redirected(url, answer.headers.get("Location", "")) or ""
+            if not is_allowed(host_of(url)):
+                break
+        return Answer(404)
+
+    def allows(self, url: str, bot: str = AGENT) -> bool:
+        """Whether robots.txt lets a crawler, by default this one, fetch a URL."""
+        return self._rules is None or self._rules.can_fetch(url, bot)
+
+    def has_rules_for(self, bot: str) -> bool:
+        """Whether robots.txt may have other rules for a crawler than for this one."""
+        return bot in self._text or AGENT in self._text

@@ -1,0 +1,160 @@
+"""Shares of a sample, and their 95 % intervals.
+
+Within a stratum the interval is that of Clopper and Pearson: its coverage is at least 95 % for
+every share, also for rare findings, where the normal approximation fails. A sample without
+replacement from a small stratum is more precise: the interval is that of a sample of the effective
+size ``n (N - 1) / (N - n)`` (finite population correction), and a stratum that was taken as a whole
+has an interval without width.
+
+For the whole set the strata are weighted by their size. The variance of that estimate gives the
+size of the simple random sample that would be as precise, and the interval is again that of Clopper
+and Pearson (Korn and Graubard, 1998). A stratum without a hit has the estimated variance 0 although
+its share need not be 0: the shares are smoothed towards that of the set before the variance is
+computed. tests/python/test_audit_interval.py simulates the coverage.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+#: the probability that an interval misses the share, on each side
+TAIL = 0.025
+#: pages of the share of the set that are added to each stratum before its variance is estimated
+SMOOTHING = 2.0
+
+
+class Interval(NamedTuple):
+    """An estimated share from 0 to 1 and its 95 % interval."""
+
+    share: float
+    low: float
+    high: float
+
+
+class Count(NamedTuple):
+    """The hits of a sample of a stratum.
+
+    Attributes:
+        size: of the stratum.
+        sampled: elements of the sample, at most ``size``.
+        hits: those with the property.
+    """
+
+    size: int
+    sampled: int
+    hits: int
+
+
+def of_stratum(count: Count) -> Interval:
+    """The share in one stratum, of which at least one element was sampled."""
+    share = count.hits / count.sampled
+    if count.sampled == count.size:
+        return Interval(share, share, share)
+    effective = count.sampled * (count.size - 1) / (count.size - count.sampled)
+    interval = _exact(share, effective)
+    return _with_seen(interval, [count], count.size)
+
+
+def of_set(counts: Sequence[Count]) -> Interval:
+    """The share in all strata together; those without a sampled element are left out."""
+    counts = [count for count in counts if count.sampled]
+    total = sum(count.size for count in counts)
+    share = sum(count.size * count.hits / count.sampled for count in counts) / total
+    if len(counts) == 1:
+        return of_stratum(counts[0])
+    # of one element: the variance of the estimate if the share were p everywhere is p (1 - p) times
+    variance = simple = 0.0
+    for count in counts:
+        weight = (count.size / total) ** 2 * (count.size - count.sampled) / max(1, count.size - 1)
+        local = (count.hits + SMOOTHING * share) / (count.sampled + SMOOTHING)
+        variance += weight * local * (1 - local) / max(1, count.sampled - 1)
+        simple += weight / count.sampled
+    if simple == 0:
+        return Interval(share, share, share)
+    spread = share * (1 - share)
+    effective = spread / variance if variance > 0 else 1 / simple
+    # not more than the pages of the sample would give without strata: the variance is estimated
+    interval = _exact(share, min(effective, 1 / simple))
+    return _with_seen(interval, counts, total)
+
+
+def _with_seen(interval: Interval, counts: Sequence[Count], total: int) -> Interval:
+    """The interval without shares that what was seen excludes."""
+    seen = sum(count.hits for count in counts) / total
+    unseen = sum(count.sampled - count.hits for count in counts) / total
+    low, high = max(interval.low, seen), min(interval.high, 1.0 - unseen)
+    # the share itself is in it, whatever was rounded
+    return Interval(interval.share, min(low, interval.share), max(high, interval.share))
+
+
+def _exact(share: float, size: float) -> Interval:
+    """The interval of Clopper and Pearson for a sample whose size need not be whole."""
+    hits = share * size
+    low = 0.0 if hits <= 0 else _quantile(TAIL, hits, size - hits + 1)
+    high = 1.0 if hits >= size else _quantile(1 - TAIL, hits + 1, size - hits)
+    return Interval(share, min(low, share), max(high, share))
+
+
+def _quantile(probability: float, a: float, b: float) -> float:
+    """The quantile of the beta distribution: Newton's method, inside a bracket."""
+    low, high, x = 0.0, 1.0, a / (a + b)
+    for _ in range(200):
+        error = beta(x, a, b) - probability
+        low, high = (x, high) if error < 0 else (low, x)
+        density = _density(x, a, b)
+        new = x - error / density if density > 0 else 0.0
+        if not low < new < high:
+            new = (low + high) / 2
+        if abs(new - x) <= 1e-12 * x:
+            break
+        x = new
+    return x
+
+
+def _density(x: float, a: float, b: float) -> float:
+    """The density of the beta distribution."""
+    return _kernel(x, a, b) / (x * (1 - x))
+
+
+def _kernel(x: float, a: float, b: float) -> float:
+    """x^a (1 - x)^b / B(a, b)"""
+    scale = math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b)
+    return math.exp(scale + a * math.log(x) + b * math.log1p(-x))
+
+
+def beta(x: float, a: float, b: float) -> float:
+    """The distribution function of the beta distribution: the regularised incomplete beta function.
+
+    Its continued fraction converges quickly for x below the mean; the other side follows by
+    symmetry.
+    """
+    if x <= 0 or x >= 1:
+        return float(x >= 1)
+    if x > (a + 1) / (a + b + 2):
+        return 1.0 - beta(1 - x, b, a)
+    front = _kernel(x, a, b)
+    # the algorithm of Lentz: the ratio of successive convergents
+    c, d = 1.0, _reciprocal(1 - (a + b) * x / (a + 1))
+    value, step = d, 0
+    while True:
+        step += 1
+        twice = a + 2 * step
+        even = step * (b - step) * x / ((twice - 1) * twice)
+        odd = -(a + step) * (a + b + step) * x / (twice * (twice + 1))
+        d, c = _reciprocal(1 + even * d), _nonzero(1 + even / c)
+        value *= d * c
+        d, c = _reciprocal(1 + odd * d), _nonzero(1 + odd / c)
+        value *= d * c
+        # about the root of the larger parameter; a million elements take 3,000 steps
+        if abs(d * c - 1) < 1e-14 or step > 100_000:
+            return front * value / a
+
+
+def _nonzero(x: float) -> float:
+    return x if abs(x) > 1e-300 else 1e-300
+
+
+def _reciprocal(x: float) -> float:
+    return 1 / _nonzero(x)

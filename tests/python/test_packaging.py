@@ -1,0 +1,80 @@
+"""What is around the package: shell completion, workflows, the image."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sysconfig
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+URLSET = Path(sysconfig.get_path("scripts"), "urlset")
+WORKFLOWS = sorted((ROOT / ".github/workflows").glob("*.yml"))
+
+
+def completion(shell: str) -> str:
+    environment = {**os.environ, "_URLSET_COMPLETE": f"{shell}_source"}
+    return subprocess.run(
+        [URLSET], env=environment, capture_output=True, text=True, check=True
+    ).stdout
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_the_completion_of_a_shell_is_written(shell: str) -> None:
+    script = completion(shell)
+    assert f"_URLSET_COMPLETE={shell}_complete" in script
+    if shutil.which(shell):  # reads it without running it
+        subprocess.run([shell, "-n"], input=script, text=True, check=True)
+
+
+def test_bash_completes_commands_options_values_and_files(tmp_path: Path) -> None:
+    script = tmp_path / "completion.bash"
+    script.write_text(completion("bash"), encoding="utf-8")
+    (tmp_path / "catalog.csv").touch()
+
+    def complete(*words: str) -> list[str]:
+        # what bash does when Tab is pressed after the last word
+        code = f"""
+            source {script}
+            COMP_WORDS=({" ".join(f"'{word}'" for word in words)}) COMP_CWORD={len(words) - 1}
+            compopt() {{ printf 'with %s\\n' "$*"; }}
+            _urlset_completion '{URLSET}'
+            printf '%s\\n' "${{COMPREPLY[@]}}"
+        """
+        done = subprocess.run(
+            ["bash", "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path
+        )
+        return done.stdout.split("\n")[:-1]
+
+    assert {"build", "verify", "announce"} <= set(complete("urlset", ""))
+    assert complete("urlset", "ve") == ["verify"]
+    assert "--duplicates" in complete("urlset", "build", "--dup")
+    assert complete("urlset", "build", "--layout", "") == ["packed", "stable"]
+    assert any("default" in line or "file" in line for line in complete("urlset", "build", "cat"))
+
+
+def test_workflows_call_scripts_and_pin_what_they_use() -> None:
+    assert len(WORKFLOWS) == 5
+    scripts = set()
+    for path in WORKFLOWS:
+        text = path.read_text(encoding="utf-8")
+        for action in re.findall(r"uses: (\S+)", text):
+            assert action.startswith("./") or re.fullmatch(r"[\w./-]+@[0-9a-f]{40}", action), action
+        assert "\npermissions: {}\n" in text, path  # each job names what it needs
+        scripts |= set(re.findall(r"(?:scripts|\.ci)/[a-z-]+", text))
+    assert len(scripts) >= 8
+    for script in scripts - {"scripts/site"}:
+        assert os.access(ROOT / script, os.X_OK) or script in ("scripts/check", ".ci/run"), script
+
+
+def test_the_image_gets_what_its_build_needs() -> None:
+    copied = re.findall(r"^COPY (?!--)(.+) \S+$", (ROOT / "Dockerfile").read_text(), re.MULTILINE)
+    names = {name for line in copied for name in line.split()}
+    ignored = (ROOT / ".dockerignore").read_text(encoding="utf-8").split()
+    assert ignored[0] == "*"
+    assert {line.removeprefix("!") for line in ignored[1:]} == names
+    assert all((ROOT / name).exists() for name in names)
