@@ -315,8 +315,8 @@ impl Table {
     fn bucket(&self, key: u64) -> (usize, usize) {
         let bits = (self.starts.len().max(2) - 1).ilog2();
         let bucket = (key >> (HASH_BITS - bits)) as usize;
-        let start = |at: usize| self.starts.get(at).copied().unwrap_or(0) as usize;
-        (start(bucket), start(bucket + 1))
+        let place = |at: usize| self.starts.get(at).copied().unwrap_or(0) as usize;
+        (place(bucket), place(bucket + 1))
     }
 
     /// The positions of all records of a key.
