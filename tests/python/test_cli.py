@@ -289,6 +289,7 @@ def test_every_option_is_a_key_of_toml(catalog: Path, out: Path) -> None:
         "sort": False,
         "index_lastmod": "newest",
         "changes": None,
+        "query": None,
         "report": "report.html",
         "lastmod_from": ["*"],
         "lastmod_ignore": ["url"],
