@@ -6,7 +6,6 @@ the end is cut off.
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import tempfile
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import IO
 
 from ..errors import ConfigError, InputError, PublishError
+from ..system import try_lock
 from .crawl import Page
 from .page import Fact, Rules
 from .report import CODES
@@ -49,12 +49,10 @@ class Journal:
             if path is None:
                 self._file: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - closed by close()
             else:
-                mode = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
+                mode = os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0)
                 self._file = os.fdopen(os.open(path, mode, 0o666), "r+b")
-            try:
-                fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise self._wrong("another audit is writing to it") from None
+            if not try_lock(self._file.fileno()):
+                raise self._wrong("another audit is writing to it")
             line = json.dumps(header).encode() + b"\n"
             first = self._file.readline(1 << 16)
             if line.startswith(first) and line != first:  # new, or killed at once

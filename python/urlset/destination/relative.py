@@ -147,4 +147,4 @@ def _error(number: int, path: Path) -> OSError:
 
 
 #: the calls of this system
-calls: Descriptors = Descriptors() if os.open in os.supports_dir_fd else Paths()
+calls: Descriptors = Descriptors() if os.supports_dir_fd else Paths()
