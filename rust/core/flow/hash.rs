@@ -1,8 +1,11 @@
 //! Hashes of URLs: keyed ones that no input can predict, and one that is the same in every run.
 
-use std::hash::{BuildHasher, Hasher, RandomState};
+use std::hash::{BuildHasher, RandomState};
 
 use siphasher::{sip, sip128};
+
+/// A hash of 64 bits in the making.
+pub type KeyHasher = sip::SipHasher13;
 
 /// A secret key. An attacker who does not know it cannot craft two URLs with the same hash.
 #[derive(Debug, Clone, Copy)]
@@ -32,18 +35,19 @@ impl HashKey {
     /// 128 bits.
     #[inline]
     pub fn hash128(self, bytes: &[u8]) -> u128 {
-        use sip128::Hasher128;
-        let mut hasher = sip128::SipHasher13::new_with_keys(self.low, self.high);
-        hasher.write(bytes);
-        hasher.finish128().as_u128()
+        sip128::SipHasher13::new_with_keys(self.low, self.high).hash(bytes).as_u128()
     }
 
     /// 64 bits.
     #[inline]
     pub fn hash64(self, bytes: &[u8]) -> u64 {
-        let mut hasher = sip::SipHasher13::new_with_keys(self.low, self.high);
-        hasher.write(bytes);
-        hasher.finish()
+        self.hasher().hash(bytes)
+    }
+
+    /// The same for bytes that are not all known at once.
+    #[inline]
+    pub fn hasher(self) -> KeyHasher {
+        KeyHasher::new_with_keys(self.low, self.high)
     }
 }
 

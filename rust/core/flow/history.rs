@@ -144,10 +144,16 @@ pub struct History {
 }
 
 impl History {
-    /// The hash of a loc or of a content, as a record has it.
+    /// The hash of a loc, as a record has it.
     #[inline]
-    pub fn hash(&self, bytes: &[u8]) -> u64 {
-        self.key.hash64(bytes) >> (64 - HASH_BITS)
+    pub fn hash(&self, loc: &[u8]) -> u64 {
+        History::part(self.key.hash128(loc))
+    }
+
+    /// What a record has of the hash of a loc.
+    #[inline]
+    pub fn part(hash: u128) -> u64 {
+        (hash >> (128 - HASH_BITS)) as u64
     }
 }
 

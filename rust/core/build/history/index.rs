@@ -20,8 +20,9 @@ use crate::thread::{FirstError, start_scoped};
 const BLOCK: usize = RECORD * GONE_RECORD * 512;
 /// Bits of the number of a partition.
 const PARTITION_BITS: u32 = 10;
-/// Records of a partition that are written at once: 4 MiB in all partitions.
-const BUFFER: usize = if cfg!(test) { 3 } else { 512 };
+/// Records of a partition that are written at once: 16 MiB in all partitions, so that the partitions of
+/// 2 million records are not written.
+const BUFFER: usize = if cfg!(test) { 3 } else { 2_048 };
 /// Threads that sort partitions, and the partitions that one sorts.
 const THREADS: usize = 4;
 const EACH: usize = 32;

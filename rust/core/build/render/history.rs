@@ -12,7 +12,8 @@ use crate::build::render::plan::Plan;
 use crate::build::render::rules::Rules;
 use crate::flow::chunk::{Chunk, Reject};
 use crate::flow::entry::NO_LASTMOD;
-use crate::flow::history::{Change, Cursor, History, NO_RECORD, RECORD, Record, Stamp};
+use crate::flow::hash::HashKey;
+use crate::flow::history::{Change, Cursor, HASH_BITS, History, NO_RECORD, RECORD, Record, Stamp};
 use crate::flow::row::Row;
 use crate::sitemap::date::{Order, write_order};
 
@@ -46,7 +47,7 @@ impl<'r> HistoryWriter<'r> {
         HistoryWriter {
             history,
             cursor: Cursor::new(history),
-            content: Content::default(),
+            content: Content::new(history.key),
             adopts: history.table.as_ref().is_some_and(|table| !known(table)),
             expands: plan.alternates.as_ref().is_some_and(|from| from.rows),
             key: 0,
@@ -56,10 +57,15 @@ impl<'r> HistoryWriter<'r> {
         }
     }
 
-    /// Begins a row with this loc.
+    /// The key of the hashes.
+    pub fn key(&self) -> HashKey {
+        self.history.key
+    }
+
+    /// Begins a row, given the hash of its loc.
     #[inline]
-    pub fn begin(&mut self, loc: &[u8]) {
-        self.key = self.history.hash(loc);
+    pub fn begin(&mut self, loc: u128) {
+        self.key = History::part(loc);
     }
 
     /// Appends the lastmod of a row, and records it.
@@ -71,7 +77,7 @@ impl<'r> HistoryWriter<'r> {
         chunk: &mut Chunk,
         out: &mut FieldWriter,
     ) -> Result<Order, Box<Reject>> {
-        self.hash = self.history.hash(self.content.of(plan, row));
+        self.hash = self.content.of(plan, row) >> (64 - HASH_BITS);
         self.own = NO_LASTMOD;
         let mut newest = self.decide(self.key);
         let before = out.end();

@@ -251,9 +251,11 @@ impl<'r> Renderer<'r> {
         if let Some(key) = rules.key {
             let hash = key.hash128(&chunk.bytes[start..]);
             chunk.keys.push(hash);
-        }
-        if let Some(history) = &mut self.history {
-            history.begin(&chunk.bytes[start..]);
+            if let Some(history) = &mut self.history {
+                history.begin(hash);
+            }
+        } else if let Some(history) = &mut self.history {
+            history.begin(history.key().hash128(&chunk.bytes[start..]));
         }
         if rules.boundaries {
             let boundary = boundary_hash(&chunk.bytes[start..]);

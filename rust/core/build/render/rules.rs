@@ -112,9 +112,11 @@ impl Rules {
         }
     }
 
-    /// The same rules for a build in which content decides lastmod.
+    /// The same rules for a build in which content decides lastmod. Duplicates are looked for with the
+    /// hash of the loc that the records have: each loc is hashed once.
     pub fn with_history(self, history: Option<Arc<History>>) -> Rules {
-        Rules { history, ..self }
+        let key = history.as_ref().map(|history| history.key);
+        Rules { history, key: self.key.map(|own| key.unwrap_or(own)), ..self }
     }
 
     #[inline]
