@@ -343,9 +343,9 @@ pub fn local_to_instant(local_seconds: i64, zone: &TimeZone) -> Option<i64> {
 #[inline]
 fn parse_canonical(text: &[u8; 20]) -> Option<Lastmod> {
     // The last eight bytes begin with the second digit of the hour.
-    let date = pairs(text.first_chunk()?, b"0000-00-")?;
-    let time = pairs(text[8..].first_chunk()?, b"00T00:00")?;
-    let end = pairs(text.last_chunk()?, b"0:00:00Z")?;
+    let date = pairs::<{ form(b"0000-00-") }>(text.first_chunk()?)?;
+    let time = pairs::<{ form(b"00T00:00") }>(text[8..].first_chunk()?)?;
+    let end = pairs::<{ form(b"0:00:00Z") }>(text.last_chunk()?)?;
     let ([day, _, _, hours, ..], [_, _, minutes, _, _, seconds, ..]) = (time, end);
     if hours > 23 || minutes > 59 || seconds > 59 {
         return None;
@@ -357,7 +357,7 @@ fn parse_canonical(text: &[u8; 20]) -> Option<Lastmod> {
 /// `YYYY-MM-DD` in days since 1970-01-01.
 #[inline]
 fn parse_date(text: &[u8; 10]) -> Option<i32> {
-    let month = pairs(text.first_chunk()?, b"0000-00-")?;
+    let month = pairs::<{ form(b"0000-00-") }>(text.first_chunk()?)?;
     days_of(month, two(text[8], text[9])? as u8)
 }
 
@@ -373,15 +373,30 @@ fn days_of([century, _, year, _, _, month, ..]: [u8; 8], day: u8) -> Option<i32>
     valid.then(|| days_from_civil(year, month, day))
 }
 
+/// A form as a parameter that is known when the program is compiled.
+const fn form(form: &[u8; 8]) -> u64 {
+    u64::from_le_bytes(*form)
+}
+
+/// All bits of the bytes of a form that stand for themselves.
+const fn separators(form: u64) -> u64 {
+    let (mut bytes, mut at) = (form.to_le_bytes(), 0);
+    while at < 8 {
+        bytes[at] = if bytes[at] == b'0' { 0 } else { 0xff };
+        at += 1;
+    }
+    u64::from_le_bytes(bytes)
+}
+
 /// Checks eight bytes at once against a form, in which `0` stands for any digit and any other
 /// character for itself. In the result, the position of the first of two digits has their number.
 #[inline]
-fn pairs(text: &[u8; 8], form: &[u8; 8]) -> Option<[u8; 8]> {
-    let digits = u64::from_le_bytes(*text) ^ u64::from_le_bytes(*form);
+fn pairs<const FORM: u64>(text: &[u8; 8]) -> Option<[u8; 8]> {
+    let digits = u64::from_le_bytes(*text) ^ FORM;
     // Each byte plus its limit reaches 0x80 when it is too large: above 9 for a
     // digit, above 0 elsewhere. A carry only comes from a byte that is 0x80 itself.
-    let limits = form.map(|byte| if byte == b'0' { 0x80 - 10 } else { 0x80 - 1 });
-    let sums = digits.wrapping_add(u64::from_le_bytes(limits));
+    let limits = const { 0x7676_7676_7676_7676 | separators(FORM) & 0x7f7f_7f7f_7f7f_7f7f };
+    let sums = digits.wrapping_add(limits);
     if (sums | digits) & 0x8080_8080_8080_8080 != 0 {
         return None;
     }
@@ -493,7 +508,8 @@ fn is_leap(year: u32) -> bool {
 #[inline]
 pub fn canonical(text: &[u8], zoneless: bool, out: &mut [u8; 20]) -> Option<(usize, Order)> {
     let (date, rest) = text.split_first_chunk::<10>()?;
-    let [y0, y1, y2, y3, _, m0, m1, _] = match_digits(date.first_chunk()?, b"0000-00-")?;
+    let [y0, y1, y2, y3, _, m0, m1, _] =
+        match_digits::<{ form(b"0000-00-") }>(date.first_chunk()?)?;
     let [.., d0, d1] = *date;
     let (d0, d1) = (d0.wrapping_sub(b'0'), d1.wrapping_sub(b'0'));
     if d0 > 9 || d1 > 9 {
@@ -516,7 +532,7 @@ pub fn canonical(text: &[u8], zoneless: bool, out: &mut [u8; 20]) -> Option<(usi
         }
         _ => return None,
     };
-    let [h0, h1, _, n0, n1, _, s0, s1] = match_digits(time, b"00:00:00")?;
+    let [h0, h1, _, n0, n1, _, s0, s1] = match_digits::<{ form(b"00:00:00") }>(time)?;
     let (hour, minute, second) = (h0 * 10 + h1, n0 * 10 + n1, s0 * 10 + s1);
     if hour > 23 || minute > 59 || second > 59 {
         return None;
@@ -531,12 +547,11 @@ pub fn canonical(text: &[u8], zoneless: bool, out: &mut [u8; 20]) -> Option<(usi
 
 /// The digits of a text whose other characters are those of the template.
 #[inline]
-fn match_digits(text: &[u8; 8], template: &[u8; 8]) -> Option<[u8; 8]> {
+fn match_digits<const FORM: u64>(text: &[u8; 8]) -> Option<[u8; 8]> {
     // a digit becomes its value, an equal separator 0
-    let values = u64::from_le_bytes(*text) ^ u64::from_le_bytes(*template);
+    let values = u64::from_le_bytes(*text) ^ FORM;
     let above_nine = (values.wrapping_add(0x7676_7676_7676_7676) | values) & 0x8080_8080_8080_8080;
-    let separators = template.map(|c| if c == b'0' { 0 } else { 0xff });
-    if above_nine != 0 || values & u64::from_le_bytes(separators) != 0 {
+    if above_nine != 0 || values & const { separators(FORM) } != 0 {
         return None;
     }
     Some(values.to_le_bytes())

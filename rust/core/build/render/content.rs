@@ -313,7 +313,7 @@ fn short_word(text: &[u8]) -> u64 {
 
 /// `digits / 10^scale` of a text of one to eight bytes without a minus, as [`Digits::parse`] has it
 /// with zeros at the end. Eight bytes at once: a loop over digits ends where the processor does not
-/// expect it (measured: 20 ns for each number).
+/// expect it.
 #[inline]
 fn short_number(text: &[u8]) -> Option<(i64, u8)> {
     const ONES: u64 = 0x0101_0101_0101_0101;
@@ -321,8 +321,8 @@ fn short_number(text: &[u8]) -> Option<(i64, u8)> {
     if !(1..=8).contains(&length) {
         return None;
     }
-    let digits = short_word(text) ^ (ONES * 0x30 >> (64 - 8 * length));
-    let others = ((digits & ONES * 0x7f) + ONES * 0x76 | digits) & ONES * 0x80;
+    let digits = short_word(text) ^ ((ONES * 0x30) >> (64 - 8 * length));
+    let others = (((digits & (ONES * 0x7f)) + ONES * 0x76) | digits) & (ONES * 0x80);
     let (digits, whole, count) = match others {
         0 => (digits, length, length),
         _ => {
@@ -340,9 +340,9 @@ fn short_number(text: &[u8]) -> Option<(i64, u8)> {
     }
     // pairs of digits, then pairs of pairs
     let digits = digits << (64 - 8 * count);
-    let twos = digits * 10 + (digits >> 8) & 0x00ff_00ff_00ff_00ff;
-    let fours = twos * 100 + (twos >> 16) & 0x0000_ffff_0000_ffff;
-    let value = fours * 10_000 + (fours >> 32) & 0xffff_ffff;
+    let twos = (digits * 10 + (digits >> 8)) & 0x00ff_00ff_00ff_00ff;
+    let fours = (twos * 100 + (twos >> 16)) & 0x0000_ffff_0000_ffff;
+    let value = (fours * 10_000 + (fours >> 32)) & 0xffff_ffff;
     Some((value as i64, (count - whole) as u8))
 }
 
