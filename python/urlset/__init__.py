@@ -3,17 +3,6 @@
 import sys
 from types import ModuleType as _ModuleType
 
-from .errors import (
-    AnnounceError,
-    ConfigError,
-    ConflictError,
-    DataError,
-    Error,
-    InputError,
-    PublishError,
-    RejectLimitError,
-)
-
 TYPE_CHECKING = False  # the module typing takes 5 ms
 if TYPE_CHECKING:
     from ._core import __version__
@@ -23,6 +12,16 @@ if TYPE_CHECKING:
     from .build.job import Job, build
     from .build.part import Part
     from .clean import clean
+    from .errors import (
+        AnnounceError,
+        ConfigError,
+        ConflictError,
+        DataError,
+        Error,
+        InputError,
+        PublishError,
+        RejectLimitError,
+    )
     from .inspect.diff import diff
     from .inspect.read import read
     from .inspect.verify import verify
@@ -56,6 +55,14 @@ __all__ = [
 # Imported on first use: all of them take 60 ms. Before the command handles signals
 # (urlset.__main__), only this file is imported.
 _MODULES = {
+    "AnnounceError": "errors",
+    "ConfigError": "errors",
+    "ConflictError": "errors",
+    "DataError": "errors",
+    "Error": "errors",
+    "InputError": "errors",
+    "PublishError": "errors",
+    "RejectLimitError": "errors",
     "__version__": "_core",
     "AnnounceReport": "announce.report",
     "AuditReport": "audit.report",
@@ -85,6 +92,8 @@ class _Package(_ModuleType):
         except ImportError as error:
             if "subinterpreter" not in str(error):
                 raise
+            from .errors import ConfigError
+
             raise ConfigError(
                 "urlset does not run in a subinterpreter; call it in the main interpreter or in"
                 " another process",
