@@ -52,7 +52,7 @@ def try_lock(descriptor: int) -> bool:
     """
     try:
         if fcntl is None:
-            # one byte, which need not exist; the lock belongs to this descriptor
+            # one byte, which may not exist; the lock belongs to this descriptor
             os.lseek(descriptor, 0, os.SEEK_SET)
             _msvcrt().locking(descriptor, _msvcrt().LK_NBLCK, 1)
         else:

@@ -9,7 +9,7 @@ has an interval without width.
 For the whole set the strata are weighted by their size. The variance of that estimate gives the
 size of the simple random sample that would be as precise, and the interval is again that of Clopper
 and Pearson (Korn and Graubard, 1998). A stratum without a hit has the estimated variance 0 although
-its share need not be 0: the shares are smoothed towards that of the set before the variance is
+its share can be above 0: the shares are smoothed towards that of the set before the variance is
 computed. tests/python/test_audit_interval.py simulates the coverage.
 """
 
@@ -90,7 +90,7 @@ def _with_seen(interval: Interval, counts: Sequence[Count], total: int) -> Inter
 
 
 def _exact(share: float, size: float) -> Interval:
-    """The interval of Clopper and Pearson for a sample whose size need not be whole."""
+    """The interval of Clopper and Pearson for a sample size that may be a fraction."""
     hits = share * size
     low = 0.0 if hits <= 0 else _quantile(TAIL, hits, size - hits + 1)
     high = 1.0 if hits >= size else _quantile(1 - TAIL, hits + 1, size - hits)

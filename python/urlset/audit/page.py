@@ -115,7 +115,7 @@ def judge(
 
 
 def is_plain(html: bytes, loc: str) -> bool:
-    """Whether a document certainly has no finding, so that it need not be parsed.
+    """Whether a document certainly has no finding, so that parsing it is not necessary.
 
     Before the body there is neither ``noindex`` nor a meta element with ``none``, nor a character
     reference that could spell them, and no canonical other than its own URL; in the body, or what

@@ -9,7 +9,7 @@ from .. import _core
 
 #: the name of the estimate for pages with at least one finding that is an error or a warning
 BAD = "bad"
-#: the name of the estimate for pages of which nothing is known
+#: the name of the estimate for pages that could not be judged
 UNJUDGED = "unjudged"
 
 

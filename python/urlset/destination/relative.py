@@ -1,8 +1,8 @@
 """Calls for a name in an open folder; no symbolic link is followed.
 
-On POSIX an open folder is a descriptor, and the calls take ``dir_fd``: whoever replaces a name
-meanwhile cannot redirect them. Windows has no such calls: an open folder is a path there, and each
-call checks the name first. Someone who may write to the folder can replace it in between.
+On POSIX an open folder is a descriptor, and the calls take ``dir_fd``: a process that replaces a
+name meanwhile cannot redirect them. Windows has no such calls: an open folder is a path there, and
+each call checks the name first. Someone who may write to the folder can replace it in between.
 """
 
 from __future__ import annotations

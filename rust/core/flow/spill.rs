@@ -23,7 +23,7 @@ pub struct Segment {
 }
 
 impl SpillFile {
-    /// Creates the file, of which nothing remains however the run ends.
+    /// Creates the file; nothing remains of it, however the run ends.
     pub fn new(path: &Path) -> Result<SpillFile> {
         // a run that was killed in create_temporary leaves it behind
         let _ = std::fs::remove_file(path);

@@ -37,7 +37,7 @@ mod kind {
 const MAX_DIGITS: usize = 18;
 /// The largest number in the first word of a value.
 const MAX_SHORT: u32 = 0xff_ffff;
-/// Decimal numbers of so many digits differ in a float of 32 bits.
+/// Decimal numbers with up to this number of digits differ in a float of 32 bits.
 const FLOAT32_DIGITS: i64 = 1_000_000;
 /// The same for 64 bits.
 const FLOAT_DIGITS: f64 = 1e15;
