@@ -93,13 +93,18 @@ def engine(what: str, count: int, runs: int, cores: int) -> dict[str, Any]:
     return told
 
 
-def rounds(runs: int, writers: dict[str, Callable[[], None]]) -> dict[str, list[float]]:
-    """The seconds of each writer; a first round warms up and does not count."""
+def rounds(runs: int, writers: dict[str, Callable[[Path], None]]) -> dict[str, list[float]]:
+    """The seconds of each writer; a first round warms up and does not count.
+
+    Args:
+        writers: get the folder to publish to, which does not exist.
+    """
     times: dict[str, list[float]] = {name: [] for name in writers}
     for number in range(runs + 1):
         for name, write in writers.items():
+            out = common.fresh(common.SCRATCH / "out")
             started = time.perf_counter()
-            write()
+            write(out)
             if number:
                 times[name].append(round(time.perf_counter() - started, 3))
     return times
@@ -151,11 +156,10 @@ def spark(settings: dict[str, Any]) -> dict[str, list[float]]:
     session.conf.set("spark.sql.files.maxPartitionBytes", str(size))
     frame = session.read.parquet(settings["catalog"]).select(*COLUMNS)
 
-    def discard() -> None:
+    def discard(_: Path) -> None:
         frame.write.format("discard").mode("overwrite").save()
 
-    def publish() -> None:
-        out = common.fresh(common.SCRATCH / "out")
+    def publish(out: Path) -> None:
         options = OPTIONS | {"out": str(out)}
         frame.write.format("urlset").mode("overwrite").options(**options).save()
 
@@ -187,13 +191,14 @@ def ray(settings: dict[str, Any]) -> dict[str, list[float]]:
     def data() -> Any:
         return ray.data.read_parquet(settings["catalog"], columns=COLUMNS)
 
-    def publish() -> None:
-        out = common.fresh(common.SCRATCH / "out")
+    def discard(_: Path) -> None:
+        data().write_datasink(Discard())
+
+    def publish(out: Path) -> None:
         urlset.ray.write(data(), out=out, **OPTIONS)
 
     try:
-        writers = {"discard": lambda: data().write_datasink(Discard()), "urlset": publish}
-        return rounds(settings["runs"], writers)
+        return rounds(settings["runs"], {"discard": discard, "urlset": publish})
     finally:
         ray.shutdown()
 
