@@ -22,6 +22,7 @@ import select
 import socket
 import ssl
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from typing import Any, TypeVar
@@ -41,11 +42,12 @@ def _broken(error: OSError) -> ExchangeError:
     return ExchangeError(f"the connection broke: {error.strerror or error}", retry=True)
 
 
-class _Stream(httpcore.NetworkStream):
+class _Stream(httpcore.NetworkStream, ABC):
     """Common code of both kinds of streams."""
 
+    @abstractmethod
     def _send(self, data: memoryview, timeout: float | None) -> int:
-        raise NotImplementedError
+        """Sends the beginning of the data; returns the number of bytes."""
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
         rest = memoryview(buffer)
