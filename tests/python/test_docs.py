@@ -2,7 +2,8 @@
 
 A block that cannot run here follows a comment with the reason, ``<!-- not run: ... -->``; its
 options and keywords are checked all the same. The blocks of a page run in order, in one folder with
-the files of :func:`prepare`.
+the files of :func:`prepare`. A ``text`` block behind a command is its output: every line of it is
+compared; a line ``...`` stands for lines that are left out.
 """
 
 from __future__ import annotations
@@ -186,9 +187,25 @@ def prepare(folder: Path) -> None:
     write_csv(folder / "drop.csv", [{"loc": rows[0]["url"], "reason": "gone"}])
     head = ["Handle", "Title", "Vendor", "Published", "Variant SKU", "Image Src", "Status"]
     shop = [
-        ["oak-chair", "Oak Chair", "Example", "true", "OC-1", f"{SITE}/oak-1.jpg", "active"],
-        ["oak-chair", "", "", "", "OC-2", f"{SITE}/oak-2.jpg", ""],
-        ["glass-lamp", "Glass Lamp", "Example", "true", "GL-1", f"{SITE}/glass-1.jpg", "active"],
+        [
+            "oak-chair",
+            "Oak Chair",
+            "Example",
+            "true",
+            "OC-1",
+            "https://cdn.shop.example/oak-1.jpg",
+            "active",
+        ],
+        ["oak-chair", "", "", "", "OC-2", "https://cdn.shop.example/oak-2.jpg", ""],
+        [
+            "glass-lamp",
+            "Glass Lamp",
+            "Example",
+            "true",
+            "GL-1",
+            "https://cdn.shop.example/glass-1.jpg",
+            "active",
+        ],
         ["draft", "Draft", "Example", "false", "DR-1", "", "draft"],
     ]
     write_csv(folder / "shopify.csv", [dict(zip(head, row, strict=True)) for row in shop])
@@ -255,35 +272,60 @@ def script(page: Path, folder: Path, port: int) -> str:
     return "\n".join(lines)
 
 
+def outputs(page: Path) -> Iterator[tuple[str, list[str]]]:
+    """The marker of each command that runs and whose output the page shows, and that output."""
+    before = None
+    for block in blocks(page):
+        if block.language == "text" and before and before.language == "sh" and not before.why:
+            yield f"== {page.name}:{before.line}", block.text.splitlines()
+        before = block
+
+
+def comparable(line: str, port: int = 8000) -> str:
+    """A line without what differs from run to run: times, sizes of gzip, ports, column widths."""
+    line = re.sub(r"[\d,]+ rows/s|\d+\.\d+ (s|kB)\b", "N", line.replace(str(port), "8000"))
+    return " ".join(line.split())
+
+
+def assert_shown(page: Path, output: str, port: int) -> None:
+    """Every line that the page shows as the output of a command is one, in this order."""
+    for marker, shown in outputs(page):
+        found = output.partition(f"{marker}\n")[2].partition(f"\n== {page.name}")[0]
+        printed = iter([comparable(line, port) for line in found.splitlines()])
+        for line in shown:
+            if line != "...":
+                assert comparable(line) in printed, f"{marker}: {line}\n{found}"
+
+
 @pytest.mark.long
 @every_page
 def test_the_examples_run(page: Path, tmp_path: Path) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    text = script(page, tmp_path, port)
+    folder = tmp_path / "clone"  # the tutorial makes a folder beside it
+    folder.mkdir()
+    text = script(page, folder, port)
     if "\necho" not in text:
         return  # it has no examples that run
-    prepare(tmp_path)
+    prepare(folder)
     if page.stem == "verify":  # the page begins with a set
-        (tmp_path / "served").rename(tmp_path / "sitemaps")
+        (folder / "served").rename(folder / "sitemaps")
     tools = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     done = subprocess.run(
-        ["bash", "-c", text], cwd=tmp_path,
+        ["bash", "-c", text], cwd=folder,
         env=os.environ | {"PATH": tools, "HOME": str(tmp_path)},
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=300,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout[-3000:]
+    assert_shown(page, done.stdout, port)
 
 
-def test_the_output_in_the_tutorial_is_that_of_the_commands(tmp_path: Path) -> None:
-    prepare(tmp_path)
-    text = (ROOT / "docs/tutorial.md").read_text(encoding="utf-8")
-    shown = [block.text for block in blocks(ROOT / "docs/tutorial.md") if block.language == "text"]
-    assert (tmp_path / "examples/catalog.csv").read_text().startswith(shown[0])
-    report = urlset.build(tmp_path / "examples/catalog.csv", site=SITE, out=tmp_path / "out")
-    assert f"{report.rows} rows: {report.urls} URLs, {report.rejected} rejected;" in shown[1]
-    assert all(f"[{warning.code}]" in shown[1] for warning in report.warnings)
-    with (tmp_path / "out/.urlset/rejects.csv").open(newline="") as file:
-        [reject] = list(csv.DictReader(file))
-    assert f"Row {reject['row']}" in text and reject["value"] in text
+def test_a_wrong_output_in_a_page_is_found(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("```sh\nurlset build\n```\n\n```text\n5 rows: 5 URLs; 0.1 s\n...\nlive\n```\n")
+    output = "== page.md:1\n5 rows:  5 URLs; 0.7 s\nwarning\nlive\n== page.md:9\n"
+    assert_shown(page, output, 1)
+    for wrong in (output.replace("5 URLs", "4 URLs"), output.replace("live\n", "")):
+        with pytest.raises(AssertionError, match=r"page\.md:1"):
+            assert_shown(page, wrong, 1)
