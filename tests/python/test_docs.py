@@ -1,7 +1,8 @@
 """The examples of README and documentation: each command and each Python block is run.
 
 A block that cannot run here follows a comment with the reason, ``<!-- not run: ... -->``; its
-options and keywords are checked all the same. The blocks of a page run in order, in one folder with
+options and keywords are checked all the same. A block after ``<!-- runs with s3 -->`` uses a store
+that the test starts. The blocks of a page run in order, in one folder with
 the files of :func:`prepare`. A ``text`` block behind a command is its output: every line of it is
 compared; a line ``...`` stands for lines that are left out.
 """
@@ -9,6 +10,7 @@ compared; a line ``...`` stands for lines that are left out.
 from __future__ import annotations
 
 import ast
+import contextlib
 import csv
 import gzip
 import json
@@ -17,6 +19,7 @@ import re
 import shlex
 import shutil
 import socket
+import sqlite3
 import subprocess
 import sys
 import tomllib
@@ -31,6 +34,7 @@ import pyarrow.parquet
 import pytest
 import urlset
 from conftest import ROOT, SITE
+from store_servers import moto, objects
 from urlset.announce.options import AnnounceOptions
 from urlset.audit.options import AuditOptions
 from urlset.cli import COMMANDS, cli
@@ -40,7 +44,8 @@ from urlset.options import Options
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 BLOCK = re.compile(
-    r"^(?:<!-- not run: (?P<why>[^>]+) -->\n)?^```(?P<language>[a-z]*)\n(?P<text>.*?)^```$",
+    r"^(?:<!-- (?:not run: (?P<why>[^>]+)|runs with (?P<server>s3)) -->\n)?"
+    r"^```(?P<language>[a-z]*)\n(?P<text>.*?)^```$",
     re.MULTILINE | re.DOTALL,
 )
 TABLES: dict[str, type[Any]] = {
@@ -59,6 +64,7 @@ class Block:
     language: str
     text: str
     why: str | None  # it does not run
+    server: str | None  # it runs with a server
     line: int
 
 
@@ -66,7 +72,7 @@ def blocks(page: Path) -> Iterator[Block]:
     text = page.read_text(encoding="utf-8")
     for match in BLOCK.finditer(text):
         line = text.count("\n", 0, match.start("text"))
-        yield Block(match["language"], match["text"], match["why"], line)
+        yield Block(match["language"], match["text"], match["why"], match["server"], line)
 
 
 def commands(text: str) -> Iterator[list[str]]:
@@ -184,6 +190,11 @@ def prepare(folder: Path) -> None:
     (folder / "feed.csv.gz").write_bytes(gzip.compress((folder / "feed.csv").read_bytes()))
     (folder / "urls.txt").write_text("".join(f"{row['url']}\n" for row in rows))
     (folder / "urls.txt.gz").write_bytes(gzip.compress((folder / "urls.txt").read_bytes()))
+    with contextlib.closing(sqlite3.connect(folder / "shop.db")) as database:
+        database.execute("create table product (url text, updated_at text)")
+        values = [(row["url"], row["updated_at"]) for row in rows]
+        database.executemany("insert into product values (?, ?)", values)
+        database.commit()
     write_csv(folder / "drop.csv", [{"loc": rows[0]["url"], "reason": "gone"}])
     head = ["Handle", "Title", "Vendor", "Published", "Variant SKU", "Image Src", "Status"]
     shop = [
@@ -237,6 +248,27 @@ def prepare(folder: Path) -> None:
     for name, part in (("yesterday", rows), ("today", rows[1:]), ("served", rows)):
         source = pa.table({"url": [row["url"] for row in part]})
         urlset.build(source, site=SITE, out=folder / name)
+
+
+@contextlib.contextmanager
+def store(page: Path, folder: Path) -> Iterator[dict[str, str]]:
+    """The variables of a server with the buckets of a page, if a block of it needs one."""
+    text = "".join(block.text for block in blocks(page) if block.server)
+    if not text:
+        yield dict(os.environ)
+        return
+    with moto() as server:
+        buckets = set(re.findall(r"s3://([a-z-]+)", text))
+        for name in buckets:
+            server.client.create_bucket(Bucket=name)
+        catalog = (folder / "products.parquet").read_bytes()
+        if "exports" in buckets:
+            server.client.put_object(Bucket="exports", Key="products.parquet", Body=catalog)
+        yield server.environ()
+        for name in buckets:  # the server of another test in this process has them too
+            for key in objects(server.client, name):
+                server.client.delete_object(Bucket=name, Key=key)
+            server.client.delete_bucket(Bucket=name)
 
 
 def write_csv(path: Path, rows: list[dict[str, Any]], **form: str) -> None:
@@ -312,11 +344,12 @@ def test_the_examples_run(page: Path, tmp_path: Path) -> None:
     if page.stem == "verify":  # the page begins with a set
         (folder / "served").rename(folder / "sitemaps")
     tools = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    done = subprocess.run(
-        ["bash", "-c", text], cwd=folder,
-        env=os.environ | {"PATH": tools, "HOME": str(tmp_path)},
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=300,
-    )  # fmt: skip
+    with store(page, folder) as environment:
+        done = subprocess.run(
+            ["bash", "-c", text], cwd=folder,
+            env=environment | {"PATH": tools, "HOME": str(tmp_path)},
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=300,
+        )  # fmt: skip
     assert done.returncode == 0, done.stdout[-3000:]
     assert_shown(page, done.stdout, port)
 

@@ -21,7 +21,8 @@ import django
 from django.conf import settings
 
 settings.configure(
-    INSTALLED_APPS=["django.contrib.sitemaps", "shop"], ALLOWED_HOSTS=["*"], USE_TZ=True, TIME_ZONE="UTC",
+    INSTALLED_APPS=["django.contrib.sitemaps", "shop"], ALLOWED_HOSTS=["*"],
+    USE_TZ=True, TIME_ZONE="UTC",
     DATABASES={"default": {"ENGINE": "django.db.backends.sqlite3", "NAME": "shop.db"}},
     TEMPLATES=[{"BACKEND": "django.template.backends.django.DjangoTemplates", "APP_DIRS": True}],
     DEFAULT_AUTO_FIELD="django.db.models.BigAutoField", ROOT_URLCONF="urls",
