@@ -30,6 +30,7 @@ def prose(text: str) -> str:
     """Help or a message as Markdown: nothing in it is markup, and names of options are code."""
     text = html.escape(text, quote=False)
     text = re.sub(r"([*_\[\]{}])", r"\\\1", text)
+    text = re.sub(r"\bdocs/(\w+)\.md", r"[\1](../\1.md)", text)
     return re.sub(r"(?<![\w`-])(--[a-z][a-z-]*)", r"`\1`", text)
 
 
@@ -66,7 +67,7 @@ def markdown(doc: str) -> str:
     text = re.sub(r"^::\n\n((?: {4}.*\n|\n)+)", literal, text + "\n", flags=re.M)
     text = re.sub(r"\bdocs/(\w+)\.md", r"[\1](../\1.md)", text)
     text = re.sub(r":\w+:`[~.]?(?:urlset\.)?([^`]+)`", r"`\1`", text)
-    text = re.sub(r"``([^`]+)``", r"`\1`", text)
+    text = re.sub(r"(?<!`)``([^`]+)``(?!`)", r"`\1`", text)
     # tables of reStructuredText stay as they are
     return re.sub(r"((?:^ *=+ .*\n)(?:.*\n)*?(?:^ *=+.*$))", r"```text\n\1\n```", text, flags=re.M)
 

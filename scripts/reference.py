@@ -26,6 +26,7 @@ from urlset.announce.report import AnnounceReport, EngineOutcome, SitemapStatus
 from urlset.audit.options import AuditOptions
 from urlset.audit.report import AuditReport, Estimate, Finding, Stratum
 from urlset.build.job import Job
+from urlset.build.rejects import COLUMNS as REJECT_COLUMNS
 from urlset.clean import CleanOptions
 from urlset.cli import COMMANDS, cli
 from urlset.destination import manifest
@@ -35,6 +36,32 @@ from urlset.option_table import Option, options_of
 from urlset.options import Options
 
 ROOT = Path(__file__).parents[1]
+VERSION = ("str", "that of urlset.")
+#: by class the keys of its JSON that are not its attributes, with type and meaning; None for an
+#: attribute that the JSON does not have
+JSON_KEYS: dict[type[Any], dict[str, tuple[str, str] | None]] = {
+    manifest.Manifest: {
+        "manifest": ("int", "the version of the format, 1; urlset refuses a newer one."),
+        "hosts": (
+            'list[str] | "any"',
+            "the hosts that URLs may have besides that of the site, if there are any.",
+        ),
+        "duplicates": ("str", "`keep`, if the set may list a URL twice."),
+        "keeps_duplicates": None,
+    },
+    VerifyReport: {
+        "version": VERSION,
+        "errors": ("int", "the number of errors, listed or not."),
+        "warnings": ("int", "the number of warnings."),
+        "notes": ("int", "the number of notes."),
+        "ages": None,
+    },
+    AuditReport: {"version": VERSION},
+    AnnounceReport: {
+        "ok": ("bool", "the engines accepted everything, or it was a dry run."),
+        "environment_failed": None,
+    },
+}
 NOTE = "<!-- written by scripts/site from the code -->\n\n"
 
 
@@ -259,41 +286,49 @@ def reports(built: dict[str, Any], checked: dict[str, Any]) -> str:
         + "\n" + example("urlset verify sitemaps --json -", checked)
         + "\n## audit\n\n" + records(AuditReport, Estimate, Stratum, Finding)
         + "\n## announce\n\n" + records(AnnounceReport, EngineOutcome, SitemapStatus)
+        + "\n## The reject file\n\n"
+        + "`.urlset/rejects.csv`, or the file of `--rejects`, has a line for each rejected row: "
+        + ", ".join(code(name) for name in REJECT_COLUMNS)
+        + ". `row` counts from 1, without the header; `code` is in the list of"
+        + " [codes](codes.md); `value` is the cell.\n"
     )  # fmt: skip
 
 
 def manifests(state: dict[str, Any]) -> str:
     """The keys of the manifest."""
     return (
-        "# Manifest\n\n`.urlset/manifest.json` lists what is live. [The nightly"
-        " rebuild](../nightly.md#the-manifest) describes what a build does with it.\n\n"
+        "# Manifest\n\n`.urlset/manifest.json` lists what is live; in an object store it is"
+        " `manifest-DIGEST.json`. A key without a value is left out. [The nightly"
+        " rebuild](../nightly.md#the-manifest) describes where it is and what a build does with"
+        " it.\n\n"
         + records(
-            manifest.Manifest, manifest.ShardRecord, manifest.IndexRecord, manifest.StoreRecord,
-            manifest.Feed,
+            manifest.Manifest, manifest.ShardRecord, manifest.IndexRecord, manifest.BuildRecord,
+            manifest.UrlChanges, manifest.LastmodRecord, manifest.StoreRecord, manifest.Feed,
         )
         + "\n" + example("urlset build examples/catalog.csv …", state)
     )  # fmt: skip
 
 
 def records(*classes: type[Any]) -> str:
-    """The fields of dataclasses or named tuples with their types and descriptions."""
+    """The keys of the JSON of dataclasses or named tuples with their types and descriptions."""
     parts = []
     for cls in classes:
         doc = inspect.getdoc(cls) or ""
         described_as = dict[str, str]()
         for keys, text in re.findall(r"^    (\w[\w, ]*): (.*(?:\n {5,}.*)*)", doc, re.MULTILINE):
             described_as |= dict.fromkeys(keys.split(", "), " ".join(text.split()))
-        rows = [
-            [
-                code(name),
-                code(getattr(kind, "__forward_arg__", kind)),
-                markdown(described_as.get(name, "")),
-            ]
+        keys: dict[str, tuple[str, str] | None] = {
+            name: (getattr(kind, "__forward_arg__", kind), described_as.get(name, ""))
             for name, kind in cls.__annotations__.items()
+        }
+        rows = [
+            [code(name), code(found[0]), markdown(found[1]).strip()]
+            for name, found in (keys | JSON_KEYS.get(cls, {})).items()
+            if found
         ]
         parts.append(f"### {cls.__name__} {{ #{cls.__name__.lower()} }}\n\n")
         parts.append(
-            markdown(doc.split("\n\n")[0]) + "\n\n" + table(["key", "type", ""], rows) + "\n"
+            markdown(doc.split("\n\n")[0]) + "\n" + table(["key", "type", "meaning"], rows) + "\n"
         )
     return "".join(parts)
 
