@@ -17,6 +17,8 @@ from urlset.announce.options import ENGINES
 from urlset.audit.report import CODES as AUDIT
 
 ROOT = Path(__file__).parents[1]
+#: the codes of every engine that robots.txt has too: it needs no key and gets no list of URLs
+ROBOTS = {"interrupted", "redirect", "throttled", "unanswered"}
 
 
 @dataclass(frozen=True)
@@ -65,7 +67,8 @@ def entries() -> list[Entry]:
         found.append(Entry(name, f"error {statuses.get(name, '')}".strip(), cause, remedy))
     for engine in ENGINES:
         for name, (cause, remedy) in texts["engines"].items():
-            if f"{engine}.{name}" not in texts["errors"]:
+            keyless = engine == "robots" and name not in ROBOTS
+            if f"{engine}.{name}" not in texts["errors"] and not keyless:
                 found.append(Entry(f"{engine}.{name}", "error 1", cause, remedy))
     for name, (cause, remedy) in texts["rejects"].items():
         found.append(Entry(name, "reject", cause, remedy))

@@ -30,7 +30,10 @@ from urlset.build.rejects import COLUMNS as REJECT_COLUMNS
 from urlset.clean import CleanOptions
 from urlset.cli import COMMANDS, cli
 from urlset.destination import manifest
+from urlset.errors import Error
+from urlset.inspect.diff import Changes
 from urlset.inspect.options import DiffOptions, ReadOptions, VerifyOptions
+from urlset.inspect.read import Rows
 from urlset.inspect.verify import File, Problem, VerifyReport
 from urlset.option_table import Option, options_of
 from urlset.options import Options
@@ -57,7 +60,15 @@ JSON_KEYS: dict[type[Any], dict[str, tuple[str, str] | None]] = {
         "ages": None,
     },
     AuditReport: {"version": VERSION},
+    manifest.BuildRecord: {
+        "changes": (
+            "list[int] | None",
+            "the numbers of URLs added, changed and removed, if the build wrote a change feed.",
+        ),
+    },
     AnnounceReport: {
+        "version": VERSION,
+        "error": ("dict[str, str] | None", '`{"code", "message"}` of the error that ended it.'),
         "ok": ("bool", "the engines accepted everything, or it was a dry run."),
         "environment_failed": None,
     },
@@ -207,29 +218,65 @@ def python() -> str:
     }
     order = ["build", "Job", "verify", "audit", "read", "diff", "announce", "clean"]
     order += sorted(set(urlset.__all__) - {*order, "__version__"}, key=lambda n: (n != "Error", n))
-    for name in order:
-        thing = getattr(urlset, name)
-        parts.append(f"\n## urlset.{name} {{ #urlset.{name} }}\n\n")
+    #: what functions return, beside the public names
+    returned = {"VerifyReport": VerifyReport, "Rows": Rows, "Changes": Changes}
+    for name in [*order, *returned]:
+        thing = returned.get(name) or getattr(urlset, name)
+        path = name if name in returned else f"urlset.{name}"
+        parts.append(f"\n## {path} {{ #{path} }}\n\n")
         if not inspect.isclass(thing) or name in ("Job", "Error"):  # nobody creates the others
             parts.append(f"```text\n{signature(name, thing)}\n```\n\n")
-        parts.append(docstring(thing) + "\n")
+        if inspect.isclass(thing) and thing.__base__ in (*Error.__subclasses__(), Error):
+            base = f"urlset.{thing.__base__.__name__}"
+            parts.append(f"A subclass of [`{base}`](#{base}). ")
+        fields = inspect.isclass(thing) and "Attributes:" in (thing.__doc__ or "")
+        text = inspect.getdoc(thing) or ""
+        parts.append(markdown(text.partition("Attributes:\n")[0] if fields else text) + "\n")
+        if fields:
+            rows = [[code(n), code(kind), meaning] for n, kind, meaning in attributes(thing)]
+            parts.append("\n" + table(["attribute", "type", "meaning"], rows))
         if name in keywords and name != "Job":
             rows = [
                 [code(one.name), code(one.keyword or one.type), prose(described(one))]
                 for one in options_of(keywords[name])
             ]
             parts.append("\n" + table(["keyword", "type", "meaning"], rows))
-        if name in ("Job", "Part"):
-            for key, method in vars(thing).items():
-                if not key.startswith("_") and callable(getattr(thing, key)):
-                    function = getattr(method, "__func__", method)
-                    parts.append(f"\n### urlset.{name}.{key} {{ #urlset.{name}.{key} }}\n\n")
-                    parts.append(f"```text\n{signature(key, function)}\n```\n\n")
-                    parts.append(docstring(function) + "\n")
+        for key, member in vars(thing).items() if inspect.isclass(thing) else ():
+            method = member.fget if isinstance(member, property) else member
+            method = getattr(method, "__func__", method)  # of a class method
+            if key.startswith("_") or not inspect.isfunction(method):
+                continue
+            call = signature(key, method)
+            if isinstance(member, property):
+                call = call.replace("() -> ", ": ")
+            parts.append(f"\n### {path}.{key} {{ #{path}.{key} }}\n\n")
+            parts.append(f"```text\n{call}\n```\n\n{docstring(method)}\n")
     # not imported: pyspark and ray are extras
-    parts.append(module("spark", ("register",)))
-    parts.append(module("ray", ("write", "SitemapSink")))
+    parts.append(module("spark", ("register", "prepare")))
+    parts.append(module("ray", ("write", "prepare", "SitemapSink")))
     return "".join(parts)
+
+
+def attributes(cls: type[Any]) -> list[tuple[str, str, str]]:
+    """Name, type and description of each attribute in the docstring of a class."""
+    described_as = dict[str, str]()
+    for keys, text in re.findall(
+        r"^    (\w[\w, ]*): (.*(?:\n {5,}.*)*)", inspect.getdoc(cls) or "", re.MULTILINE
+    ):
+        described_as |= dict.fromkeys(keys.split(", "), markdown(" ".join(text.split())).strip())
+    types = {
+        name: getattr(kind, "__forward_arg__", kind) for name, kind in cls.__annotations__.items()
+    }
+    if issubclass(cls, Error):  # its attributes are arguments, or of the class
+        arguments = inspect.signature(cls.__init__).parameters
+        types |= {name: arguments[name].annotation for name in described_as if name in arguments}
+        types = {name: type(value).__name__ for name, value in vars(cls).items()} | types
+        types = {name: types[name] for name in described_as}
+    return [
+        (name, str(types.get(name, "")), described_as.get(name, ""))
+        for name in {**types, **described_as}
+        if not name.startswith("_")
+    ]
 
 
 def signature(name: str, thing: Any) -> str:
@@ -266,6 +313,7 @@ def module(name: str, public: tuple[str, ...]) -> str:
             parts.append(f"\n### urlset.{name}.{node.name} {{ #urlset.{name}.{node.name} }}\n\n")
             if isinstance(node, ast.FunctionDef):
                 text = f"{node.name}({ast.unparse(node.args)})"
+                text += f" -> {ast.unparse(node.returns)}" if node.returns else ""
                 parts.append("```text\n" + "\n    ".join(textwrap.wrap(text, 90)) + "\n```\n\n")
             parts.append(markdown(doc or "") + "\n")
     return "".join(parts)
@@ -303,7 +351,7 @@ def manifests(state: dict[str, Any]) -> str:
         " it.\n\n"
         + records(
             manifest.Manifest, manifest.ShardRecord, manifest.IndexRecord, manifest.BuildRecord,
-            manifest.UrlChanges, manifest.LastmodRecord, manifest.StoreRecord, manifest.Feed,
+            manifest.LastmodRecord, manifest.StoreRecord, manifest.Feed,
         )
         + "\n" + example("urlset build examples/catalog.csv …", state)
     )  # fmt: skip
@@ -314,15 +362,11 @@ def records(*classes: type[Any]) -> str:
     parts = []
     for cls in classes:
         doc = inspect.getdoc(cls) or ""
-        described_as = dict[str, str]()
-        for keys, text in re.findall(r"^    (\w[\w, ]*): (.*(?:\n {5,}.*)*)", doc, re.MULTILINE):
-            described_as |= dict.fromkeys(keys.split(", "), " ".join(text.split()))
         keys: dict[str, tuple[str, str] | None] = {
-            name: (getattr(kind, "__forward_arg__", kind), described_as.get(name, ""))
-            for name, kind in cls.__annotations__.items()
+            name: (kind, meaning) for name, kind, meaning in attributes(cls)
         }
         rows = [
-            [code(name), code(found[0]), markdown(found[1]).strip()]
+            [code(name), code(found[0]), found[1]]
             for name, found in (keys | JSON_KEYS.get(cls, {})).items()
             if found
         ]

@@ -155,11 +155,7 @@ class StoreRecord(NamedTuple):
 
 
 class UrlChanges(NamedTuple):
-    """The changes of a build, by its change feed.
-
-    Attributes:
-        added, changed, removed: numbers of URLs.
-    """
+    """The numbers of URLs that a build added, changed and removed."""
 
     added: int
     changed: int
