@@ -51,7 +51,10 @@ def page() -> str:
         for one in group:
             anchor = "" if one.code in anchored else f'<span id="{one.code}"></span>'
             anchored.add(one.code)
-            texts = [text[:1].upper() + text[1:] for text in (one.cause, one.remedy)]
+            texts = [
+                f"{text[:1].upper()}{text[1:]}{'' if text.endswith('.') else '.'}"
+                for text in (one.cause, one.remedy)
+            ]
             rows.append([f"{anchor}{code(one.code)}<br>{one.kind}", *texts])
         heading = f"\n## {name} {{ #group-{name} }}\n\n"
         parts.append(heading + table(["code", "cause", "remedy"], rows))

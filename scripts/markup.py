@@ -21,7 +21,8 @@ def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
 def code(text: str) -> str:
     """Text as code, in a cell of a table too."""
     if "|" in text:  # a table would show the backslash before it
-        return f"<code>{html.escape(text, quote=False).replace('|', '&#124;')}</code>"
+        text = html.escape(text, quote=False).replace("|", "&#124;<wbr>")
+        return f'<code class="choices">{text}</code>'
     fence = "``" if "`" in text else "`"
     return f"{fence}{text}{fence}"
 
@@ -31,7 +32,8 @@ def prose(text: str) -> str:
     text = html.escape(text, quote=False)
     text = re.sub(r"([*_\[\]{}])", r"\\\1", text)
     text = re.sub(r"\bdocs/(\w+)\.md", r"[\1](../\1.md)", text)
-    return re.sub(r"(?<![\w`-])(--[a-z][a-z-]*)", r"`\1`", text)
+    # class: not broken at its hyphens
+    return re.sub(r"(?<![\w`-])(--[a-z][a-z-]*)", r'<code class="option">\1</code>', text)
 
 
 def slug(text: str) -> str:

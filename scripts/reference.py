@@ -352,12 +352,13 @@ def manifests(state: dict[str, Any]) -> str:
         + records(
             manifest.Manifest, manifest.ShardRecord, manifest.IndexRecord, manifest.BuildRecord,
             manifest.LastmodRecord, manifest.StoreRecord, manifest.Feed,
+            level="##",
         )
         + "\n" + example("urlset build examples/catalog.csv …", state)
     )  # fmt: skip
 
 
-def records(*classes: type[Any]) -> str:
+def records(*classes: type[Any], level: str = "###") -> str:
     """The keys of the JSON of dataclasses or named tuples with their types and descriptions."""
     parts = []
     for cls in classes:
@@ -370,7 +371,7 @@ def records(*classes: type[Any]) -> str:
             for name, found in (keys | JSON_KEYS.get(cls, {})).items()
             if found
         ]
-        parts.append(f"### {cls.__name__} {{ #{cls.__name__.lower()} }}\n\n")
+        parts.append(f"{level} {cls.__name__} {{ #{cls.__name__.lower()} }}\n\n")
         parts.append(
             markdown(doc.split("\n\n")[0]) + "\n" + table(["key", "type", "meaning"], rows) + "\n"
         )

@@ -47,7 +47,7 @@ def documented() -> Keys:
     found: Keys = {}
     pages = reference.pages()
     for page in (pages["manifest.md"], pages["reports.md"]):
-        for name, text in re.findall(r"^### (\w+) \{.*\n((?:(?!#).*\n)*)", page, re.MULTILINE):
+        for name, text in re.findall(r"^###? (\w+) \{.*\n((?:(?!#).*\n)*)", page, re.MULTILINE):
             rows = re.findall(r"^\| `(\w+)` \| (.+?) \| (.*?) \|$", text, re.MULTILINE)
             assert rows and all(kind and meaning for _, kind, meaning in rows), name
             found[name] = {key for key, _, _ in rows}
