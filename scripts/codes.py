@@ -17,6 +17,8 @@ from urlset.announce.options import ENGINES
 from urlset.audit.report import CODES as AUDIT
 
 ROOT = Path(__file__).parents[1]
+#: the codes of every engine that robots.txt has too: it needs no key and gets no list of URLs
+ROBOTS = {"interrupted", "redirect", "throttled", "unanswered"}
 
 
 @dataclass(frozen=True)
@@ -49,7 +51,10 @@ def page() -> str:
         for one in group:
             anchor = "" if one.code in anchored else f'<span id="{one.code}"></span>'
             anchored.add(one.code)
-            texts = [text[:1].upper() + text[1:] for text in (one.cause, one.remedy)]
+            texts = [
+                f"{text[:1].upper()}{text[1:]}{'' if text.endswith('.') else '.'}"
+                for text in (one.cause, one.remedy)
+            ]
             rows.append([f"{anchor}{code(one.code)}<br>{one.kind}", *texts])
         heading = f"\n## {name} {{ #group-{name} }}\n\n"
         parts.append(heading + table(["code", "cause", "remedy"], rows))
@@ -65,7 +70,8 @@ def entries() -> list[Entry]:
         found.append(Entry(name, f"error {statuses.get(name, '')}".strip(), cause, remedy))
     for engine in ENGINES:
         for name, (cause, remedy) in texts["engines"].items():
-            if f"{engine}.{name}" not in texts["errors"]:
+            keyless = engine == "robots" and name not in ROBOTS
+            if f"{engine}.{name}" not in texts["errors"] and not keyless:
                 found.append(Entry(f"{engine}.{name}", "error 1", cause, remedy))
     for name, (cause, remedy) in texts["rejects"].items():
         found.append(Entry(name, "reject", cause, remedy))

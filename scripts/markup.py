@@ -21,7 +21,8 @@ def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
 def code(text: str) -> str:
     """Text as code, in a cell of a table too."""
     if "|" in text:  # a table would show the backslash before it
-        return f"<code>{html.escape(text, quote=False).replace('|', '&#124;')}</code>"
+        text = html.escape(text, quote=False).replace("|", "&#124;<wbr>")
+        return f'<code class="choices">{text}</code>'
     fence = "``" if "`" in text else "`"
     return f"{fence}{text}{fence}"
 
@@ -30,7 +31,9 @@ def prose(text: str) -> str:
     """Help or a message as Markdown: nothing in it is markup, and names of options are code."""
     text = html.escape(text, quote=False)
     text = re.sub(r"([*_\[\]{}])", r"\\\1", text)
-    return re.sub(r"(?<![\w`-])(--[a-z][a-z-]*)", r"`\1`", text)
+    text = re.sub(r"\bdocs/(\w+)\.md", r"[\1](../\1.md)", text)
+    # class: not broken at its hyphens
+    return re.sub(r"(?<![\w`-])(--[a-z][a-z-]*)", r'<code class="option">\1</code>', text)
 
 
 def slug(text: str) -> str:
@@ -66,7 +69,7 @@ def markdown(doc: str) -> str:
     text = re.sub(r"^::\n\n((?: {4}.*\n|\n)+)", literal, text + "\n", flags=re.M)
     text = re.sub(r"\bdocs/(\w+)\.md", r"[\1](../\1.md)", text)
     text = re.sub(r":\w+:`[~.]?(?:urlset\.)?([^`]+)`", r"`\1`", text)
-    text = re.sub(r"``([^`]+)``", r"`\1`", text)
+    text = re.sub(r"(?<!`)``([^`]+)``(?!`)", r"`\1`", text)
     # tables of reStructuredText stay as they are
     return re.sub(r"((?:^ *=+ .*\n)(?:.*\n)*?(?:^ *=+.*$))", r"```text\n\1\n```", text, flags=re.M)
 

@@ -26,15 +26,53 @@ from urlset.announce.report import AnnounceReport, EngineOutcome, SitemapStatus
 from urlset.audit.options import AuditOptions
 from urlset.audit.report import AuditReport, Estimate, Finding, Stratum
 from urlset.build.job import Job
+from urlset.build.rejects import COLUMNS as REJECT_COLUMNS
 from urlset.clean import CleanOptions
 from urlset.cli import COMMANDS, cli
 from urlset.destination import manifest
+from urlset.errors import Error
+from urlset.inspect.diff import Changes
 from urlset.inspect.options import DiffOptions, ReadOptions, VerifyOptions
+from urlset.inspect.read import Rows
 from urlset.inspect.verify import File, Problem, VerifyReport
 from urlset.option_table import Option, options_of
 from urlset.options import Options
 
 ROOT = Path(__file__).parents[1]
+VERSION = ("str", "that of urlset.")
+#: by class the keys of its JSON that are not its attributes, with type and meaning; None for an
+#: attribute that the JSON does not have
+JSON_KEYS: dict[type[Any], dict[str, tuple[str, str] | None]] = {
+    manifest.Manifest: {
+        "manifest": ("int", "the version of the format, 1; urlset refuses a newer one."),
+        "hosts": (
+            'list[str] | "any"',
+            "the hosts that URLs may have besides that of the site, if there are any.",
+        ),
+        "duplicates": ("str", "`keep`, if the set may list a URL twice."),
+        "keeps_duplicates": None,
+    },
+    VerifyReport: {
+        "version": VERSION,
+        "errors": ("int", "the number of errors, listed or not."),
+        "warnings": ("int", "the number of warnings."),
+        "notes": ("int", "the number of notes."),
+        "ages": None,
+    },
+    AuditReport: {"version": VERSION},
+    manifest.BuildRecord: {
+        "changes": (
+            "list[int] | None",
+            "the numbers of URLs added, changed and removed, if the build wrote a change feed.",
+        ),
+    },
+    AnnounceReport: {
+        "version": VERSION,
+        "error": ("dict[str, str] | None", '`{"code", "message"}` of the error that ended it.'),
+        "ok": ("bool", "the engines accepted everything, or it was a dry run."),
+        "environment_failed": None,
+    },
+}
 NOTE = "<!-- written by scripts/site from the code -->\n\n"
 
 
@@ -180,29 +218,65 @@ def python() -> str:
     }
     order = ["build", "Job", "verify", "audit", "read", "diff", "announce", "clean"]
     order += sorted(set(urlset.__all__) - {*order, "__version__"}, key=lambda n: (n != "Error", n))
-    for name in order:
-        thing = getattr(urlset, name)
-        parts.append(f"\n## urlset.{name} {{ #urlset.{name} }}\n\n")
+    #: what functions return, beside the public names
+    returned = {"VerifyReport": VerifyReport, "Rows": Rows, "Changes": Changes}
+    for name in [*order, *returned]:
+        thing = returned.get(name) or getattr(urlset, name)
+        path = name if name in returned else f"urlset.{name}"
+        parts.append(f"\n## {path} {{ #{path} }}\n\n")
         if not inspect.isclass(thing) or name in ("Job", "Error"):  # nobody creates the others
             parts.append(f"```text\n{signature(name, thing)}\n```\n\n")
-        parts.append(docstring(thing) + "\n")
+        if inspect.isclass(thing) and thing.__base__ in (*Error.__subclasses__(), Error):
+            base = f"urlset.{thing.__base__.__name__}"
+            parts.append(f"A subclass of [`{base}`](#{base}). ")
+        fields = inspect.isclass(thing) and "Attributes:" in (thing.__doc__ or "")
+        text = inspect.getdoc(thing) or ""
+        parts.append(markdown(text.partition("Attributes:\n")[0] if fields else text) + "\n")
+        if fields:
+            rows = [[code(n), code(kind), meaning] for n, kind, meaning in attributes(thing)]
+            parts.append("\n" + table(["attribute", "type", "meaning"], rows))
         if name in keywords and name != "Job":
             rows = [
                 [code(one.name), code(one.keyword or one.type), prose(described(one))]
                 for one in options_of(keywords[name])
             ]
             parts.append("\n" + table(["keyword", "type", "meaning"], rows))
-        if name in ("Job", "Part"):
-            for key, method in vars(thing).items():
-                if not key.startswith("_") and callable(getattr(thing, key)):
-                    function = getattr(method, "__func__", method)
-                    parts.append(f"\n### urlset.{name}.{key} {{ #urlset.{name}.{key} }}\n\n")
-                    parts.append(f"```text\n{signature(key, function)}\n```\n\n")
-                    parts.append(docstring(function) + "\n")
+        for key, member in vars(thing).items() if inspect.isclass(thing) else ():
+            method = member.fget if isinstance(member, property) else member
+            method = getattr(method, "__func__", method)  # of a class method
+            if key.startswith("_") or not inspect.isfunction(method):
+                continue
+            call = signature(key, method)
+            if isinstance(member, property):
+                call = call.replace("() -> ", ": ")
+            parts.append(f"\n### {path}.{key} {{ #{path}.{key} }}\n\n")
+            parts.append(f"```text\n{call}\n```\n\n{docstring(method)}\n")
     # not imported: pyspark and ray are extras
-    parts.append(module("spark", ("register",)))
-    parts.append(module("ray", ("write", "SitemapSink")))
+    parts.append(module("spark", ("register", "prepare")))
+    parts.append(module("ray", ("write", "prepare", "SitemapSink")))
     return "".join(parts)
+
+
+def attributes(cls: type[Any]) -> list[tuple[str, str, str]]:
+    """Name, type and description of each attribute in the docstring of a class."""
+    described_as = dict[str, str]()
+    for keys, text in re.findall(
+        r"^    (\w[\w, ]*): (.*(?:\n {5,}.*)*)", inspect.getdoc(cls) or "", re.MULTILINE
+    ):
+        described_as |= dict.fromkeys(keys.split(", "), markdown(" ".join(text.split())).strip())
+    types = {
+        name: getattr(kind, "__forward_arg__", kind) for name, kind in cls.__annotations__.items()
+    }
+    if issubclass(cls, Error):  # its attributes are arguments, or of the class
+        arguments = inspect.signature(cls.__init__).parameters
+        types |= {name: arguments[name].annotation for name in described_as if name in arguments}
+        types = {name: type(value).__name__ for name, value in vars(cls).items()} | types
+        types = {name: types[name] for name in described_as}
+    return [
+        (name, str(types.get(name, "")), described_as.get(name, ""))
+        for name in {**types, **described_as}
+        if not name.startswith("_")
+    ]
 
 
 def signature(name: str, thing: Any) -> str:
@@ -239,6 +313,7 @@ def module(name: str, public: tuple[str, ...]) -> str:
             parts.append(f"\n### urlset.{name}.{node.name} {{ #urlset.{name}.{node.name} }}\n\n")
             if isinstance(node, ast.FunctionDef):
                 text = f"{node.name}({ast.unparse(node.args)})"
+                text += f" -> {ast.unparse(node.returns)}" if node.returns else ""
                 parts.append("```text\n" + "\n    ".join(textwrap.wrap(text, 90)) + "\n```\n\n")
             parts.append(markdown(doc or "") + "\n")
     return "".join(parts)
@@ -259,41 +334,46 @@ def reports(built: dict[str, Any], checked: dict[str, Any]) -> str:
         + "\n" + example("urlset verify sitemaps --json -", checked)
         + "\n## audit\n\n" + records(AuditReport, Estimate, Stratum, Finding)
         + "\n## announce\n\n" + records(AnnounceReport, EngineOutcome, SitemapStatus)
+        + "\n## The reject file\n\n"
+        + "`.urlset/rejects.csv`, or the file of `--rejects`, has a line for each rejected row: "
+        + ", ".join(code(name) for name in REJECT_COLUMNS)
+        + ". `row` counts from 1, without the header; `code` is in the list of"
+        + " [codes](codes.md); `value` is the cell.\n"
     )  # fmt: skip
 
 
 def manifests(state: dict[str, Any]) -> str:
     """The keys of the manifest."""
     return (
-        "# Manifest\n\n`.urlset/manifest.json` lists what is live. [The nightly"
-        " rebuild](../nightly.md#the-manifest) describes what a build does with it.\n\n"
+        "# Manifest\n\n`.urlset/manifest.json` lists what is live; in an object store it is"
+        " `manifest-DIGEST.json`. A key without a value is left out. [The nightly"
+        " rebuild](../nightly.md#the-manifest) describes where it is and what a build does with"
+        " it.\n\n"
         + records(
-            manifest.Manifest, manifest.ShardRecord, manifest.IndexRecord, manifest.StoreRecord,
-            manifest.Feed,
+            manifest.Manifest, manifest.ShardRecord, manifest.IndexRecord, manifest.BuildRecord,
+            manifest.LastmodRecord, manifest.StoreRecord, manifest.Feed,
+            level="##",
         )
         + "\n" + example("urlset build examples/catalog.csv …", state)
     )  # fmt: skip
 
 
-def records(*classes: type[Any]) -> str:
-    """The fields of dataclasses or named tuples with their types and descriptions."""
+def records(*classes: type[Any], level: str = "###") -> str:
+    """The keys of the JSON of dataclasses or named tuples with their types and descriptions."""
     parts = []
     for cls in classes:
         doc = inspect.getdoc(cls) or ""
-        described_as = dict[str, str]()
-        for keys, text in re.findall(r"^    (\w[\w, ]*): (.*(?:\n {5,}.*)*)", doc, re.MULTILINE):
-            described_as |= dict.fromkeys(keys.split(", "), " ".join(text.split()))
+        keys: dict[str, tuple[str, str] | None] = {
+            name: (kind, meaning) for name, kind, meaning in attributes(cls)
+        }
         rows = [
-            [
-                code(name),
-                code(getattr(kind, "__forward_arg__", kind)),
-                markdown(described_as.get(name, "")),
-            ]
-            for name, kind in cls.__annotations__.items()
+            [code(name), code(found[0]), found[1]]
+            for name, found in (keys | JSON_KEYS.get(cls, {})).items()
+            if found
         ]
-        parts.append(f"### {cls.__name__} {{ #{cls.__name__.lower()} }}\n\n")
+        parts.append(f"{level} {cls.__name__} {{ #{cls.__name__.lower()} }}\n\n")
         parts.append(
-            markdown(doc.split("\n\n")[0]) + "\n\n" + table(["key", "type", ""], rows) + "\n"
+            markdown(doc.split("\n\n")[0]) + "\n" + table(["key", "type", "meaning"], rows) + "\n"
         )
     return "".join(parts)
 

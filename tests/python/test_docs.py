@@ -1,13 +1,16 @@
 """The examples of README and documentation: each command and each Python block is run.
 
 A block that cannot run here follows a comment with the reason, ``<!-- not run: ... -->``; its
-options and keywords are checked all the same. The blocks of a page run in order, in one folder with
-the files of :func:`prepare`.
+options and keywords are checked all the same. A block after ``<!-- runs with s3 -->`` uses a store
+that the test starts. The blocks of a page run in order, in one folder with
+the files of :func:`prepare`. A ``text`` block behind a command is its output: every line of it is
+compared; a line ``...`` stands for lines that are left out.
 """
 
 from __future__ import annotations
 
 import ast
+import contextlib
 import csv
 import gzip
 import json
@@ -16,6 +19,7 @@ import re
 import shlex
 import shutil
 import socket
+import sqlite3
 import subprocess
 import sys
 import tomllib
@@ -30,6 +34,7 @@ import pyarrow.parquet
 import pytest
 import urlset
 from conftest import ROOT, SITE
+from store_servers import moto, objects
 from urlset.announce.options import AnnounceOptions
 from urlset.audit.options import AuditOptions
 from urlset.cli import COMMANDS, cli
@@ -39,7 +44,8 @@ from urlset.options import Options
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 BLOCK = re.compile(
-    r"^(?:<!-- not run: (?P<why>[^>]+) -->\n)?^```(?P<language>[a-z]*)\n(?P<text>.*?)^```$",
+    r"^(?:<!-- (?:not run: (?P<why>[^>]+)|runs with (?P<server>s3)) -->\n)?"
+    r"^```(?P<language>[a-z]*)\n(?P<text>.*?)^```$",
     re.MULTILINE | re.DOTALL,
 )
 TABLES: dict[str, type[Any]] = {
@@ -58,6 +64,7 @@ class Block:
     language: str
     text: str
     why: str | None  # it does not run
+    server: str | None  # it runs with a server
     line: int
 
 
@@ -65,7 +72,7 @@ def blocks(page: Path) -> Iterator[Block]:
     text = page.read_text(encoding="utf-8")
     for match in BLOCK.finditer(text):
         line = text.count("\n", 0, match.start("text"))
-        yield Block(match["language"], match["text"], match["why"], line)
+        yield Block(match["language"], match["text"], match["why"], match["server"], line)
 
 
 def commands(text: str) -> Iterator[list[str]]:
@@ -183,12 +190,33 @@ def prepare(folder: Path) -> None:
     (folder / "feed.csv.gz").write_bytes(gzip.compress((folder / "feed.csv").read_bytes()))
     (folder / "urls.txt").write_text("".join(f"{row['url']}\n" for row in rows))
     (folder / "urls.txt.gz").write_bytes(gzip.compress((folder / "urls.txt").read_bytes()))
+    with contextlib.closing(sqlite3.connect(folder / "shop.db")) as database:
+        database.execute("create table product (url text, updated_at text)")
+        values = [(row["url"], row["updated_at"]) for row in rows]
+        database.executemany("insert into product values (?, ?)", values)
+        database.commit()
     write_csv(folder / "drop.csv", [{"loc": rows[0]["url"], "reason": "gone"}])
     head = ["Handle", "Title", "Vendor", "Published", "Variant SKU", "Image Src", "Status"]
     shop = [
-        ["oak-chair", "Oak Chair", "Example", "true", "OC-1", f"{SITE}/oak-1.jpg", "active"],
-        ["oak-chair", "", "", "", "OC-2", f"{SITE}/oak-2.jpg", ""],
-        ["glass-lamp", "Glass Lamp", "Example", "true", "GL-1", f"{SITE}/glass-1.jpg", "active"],
+        [
+            "oak-chair",
+            "Oak Chair",
+            "Example",
+            "true",
+            "OC-1",
+            "https://cdn.shop.example/oak-1.jpg",
+            "active",
+        ],
+        ["oak-chair", "", "", "", "OC-2", "https://cdn.shop.example/oak-2.jpg", ""],
+        [
+            "glass-lamp",
+            "Glass Lamp",
+            "Example",
+            "true",
+            "GL-1",
+            "https://cdn.shop.example/glass-1.jpg",
+            "active",
+        ],
         ["draft", "Draft", "Example", "false", "DR-1", "", "draft"],
     ]
     write_csv(folder / "shopify.csv", [dict(zip(head, row, strict=True)) for row in shop])
@@ -220,6 +248,27 @@ def prepare(folder: Path) -> None:
     for name, part in (("yesterday", rows), ("today", rows[1:]), ("served", rows)):
         source = pa.table({"url": [row["url"] for row in part]})
         urlset.build(source, site=SITE, out=folder / name)
+
+
+@contextlib.contextmanager
+def store(page: Path, folder: Path) -> Iterator[dict[str, str]]:
+    """The variables of a server with the buckets of a page, if a block of it needs one."""
+    text = "".join(block.text for block in blocks(page) if block.server)
+    if not text:
+        yield dict(os.environ)
+        return
+    with moto() as server:
+        buckets = set(re.findall(r"s3://([a-z-]+)", text))
+        for name in buckets:
+            server.client.create_bucket(Bucket=name)
+        catalog = (folder / "products.parquet").read_bytes()
+        if "exports" in buckets:
+            server.client.put_object(Bucket="exports", Key="products.parquet", Body=catalog)
+        yield server.environ()
+        for name in buckets:  # the server of another test in this process has them too
+            for key in objects(server.client, name):
+                server.client.delete_object(Bucket=name, Key=key)
+            server.client.delete_bucket(Bucket=name)
 
 
 def write_csv(path: Path, rows: list[dict[str, Any]], **form: str) -> None:
@@ -255,35 +304,61 @@ def script(page: Path, folder: Path, port: int) -> str:
     return "\n".join(lines)
 
 
+def outputs(page: Path) -> Iterator[tuple[str, list[str]]]:
+    """The marker of each command that runs and whose output the page shows, and that output."""
+    before = None
+    for block in blocks(page):
+        if block.language == "text" and before and before.language == "sh" and not before.why:
+            yield f"== {page.name}:{before.line}", block.text.splitlines()
+        before = block
+
+
+def comparable(line: str, port: int = 8000) -> str:
+    """A line without what differs from run to run: times, sizes of gzip, ports, column widths."""
+    line = re.sub(r"[\d,]+ rows/s|\d+\.\d+ (s|kB)\b", "N", line.replace(str(port), "8000"))
+    return " ".join(line.split())
+
+
+def assert_shown(page: Path, output: str, port: int) -> None:
+    """Every line that the page shows as the output of a command is one, in this order."""
+    for marker, shown in outputs(page):
+        found = output.partition(f"{marker}\n")[2].partition(f"\n== {page.name}")[0]
+        printed = iter([comparable(line, port) for line in found.splitlines()])
+        for line in shown:
+            if line != "...":
+                assert comparable(line) in printed, f"{marker}: {line}\n{found}"
+
+
 @pytest.mark.long
 @every_page
 def test_the_examples_run(page: Path, tmp_path: Path) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    text = script(page, tmp_path, port)
+    folder = tmp_path / "clone"  # the tutorial makes a folder beside it
+    folder.mkdir()
+    text = script(page, folder, port)
     if "\necho" not in text:
         return  # it has no examples that run
-    prepare(tmp_path)
+    prepare(folder)
     if page.stem == "verify":  # the page begins with a set
-        (tmp_path / "served").rename(tmp_path / "sitemaps")
+        (folder / "served").rename(folder / "sitemaps")
     tools = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    done = subprocess.run(
-        ["bash", "-c", text], cwd=tmp_path,
-        env=os.environ | {"PATH": tools, "HOME": str(tmp_path)},
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=300,
-    )  # fmt: skip
+    with store(page, folder) as environment:
+        done = subprocess.run(
+            ["bash", "-c", text], cwd=folder,
+            env=environment | {"PATH": tools, "HOME": str(tmp_path)},
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=300,
+        )  # fmt: skip
     assert done.returncode == 0, done.stdout[-3000:]
+    assert_shown(page, done.stdout, port)
 
 
-def test_the_output_in_the_tutorial_is_that_of_the_commands(tmp_path: Path) -> None:
-    prepare(tmp_path)
-    text = (ROOT / "docs/tutorial.md").read_text(encoding="utf-8")
-    shown = [block.text for block in blocks(ROOT / "docs/tutorial.md") if block.language == "text"]
-    assert (tmp_path / "examples/catalog.csv").read_text().startswith(shown[0])
-    report = urlset.build(tmp_path / "examples/catalog.csv", site=SITE, out=tmp_path / "out")
-    assert f"{report.rows} rows: {report.urls} URLs, {report.rejected} rejected;" in shown[1]
-    assert all(f"[{warning.code}]" in shown[1] for warning in report.warnings)
-    with (tmp_path / "out/.urlset/rejects.csv").open(newline="") as file:
-        [reject] = list(csv.DictReader(file))
-    assert f"Row {reject['row']}" in text and reject["value"] in text
+def test_a_wrong_output_in_a_page_is_found(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("```sh\nurlset build\n```\n\n```text\n5 rows: 5 URLs; 0.1 s\n...\nlive\n```\n")
+    output = "== page.md:1\n5 rows:  5 URLs; 0.7 s\nwarning\nlive\n== page.md:9\n"
+    assert_shown(page, output, 1)
+    for wrong in (output.replace("5 URLs", "4 URLs"), output.replace("live\n", "")):
+        with pytest.raises(AssertionError, match=r"page\.md:1"):
+            assert_shown(page, wrong, 1)

@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 import sysconfig
 from pathlib import Path
 
@@ -65,10 +66,40 @@ def test_workflows_call_scripts_and_pin_what_they_use() -> None:
         for action in re.findall(r"uses: (\S+)", text):
             assert action.startswith("./") or re.fullmatch(r"[\w./-]+@[0-9a-f]{40}", action), action
         assert "\npermissions: {}\n" in text, path  # each job names what it needs
+        for command in re.findall(
+            r"^ +(?:- )?run: (?!\|)(.+)$|^ +run: \|\n((?:^ {10}.+\n)+)", text, re.M
+        ):
+            line = " ".join(command).replace("\n", " ")
+            called = re.search(r"(?:^|\s)(?:scripts|\.ci)/[a-z-]+|-m pytest -m slow$", line.strip())
+            assert called, f"{path.name}: {line}: make it a script"
         scripts |= set(re.findall(r"(?:scripts|\.ci)/[a-z-]+", text))
     assert len(scripts) >= 8
-    for script in scripts - {"scripts/site"}:
+    for script in scripts:
         assert os.access(ROOT / script, os.X_OK) or script in ("scripts/check", ".ci/run"), script
+
+
+@pytest.mark.parametrize(
+    ("tag", "fault"),
+    [
+        ("v0.1", "is not vX.Y.Z"),
+        ("v9.8.7", "Cargo.toml has version"),
+        ("v9.8.7", "rust/python/Cargo.toml has version"),
+        ("v9.8.7", "CHANGELOG.md has no section '## [9.8.7] - YYYY-MM-DD'"),
+    ],
+)
+def test_a_tag_without_its_version_is_not_released(tag: str, fault: str) -> None:
+    check = [sys.executable, ROOT / "scripts/check-release", tag]
+    done = subprocess.run(check, capture_output=True, text=True)
+    assert done.returncode == 1 and fault in done.stderr
+
+
+def test_a_tag_with_version_and_changelog_is_released(tmp_path: Path) -> None:
+    for name in ("Cargo.toml", "rust/python/Cargo.toml", "CHANGELOG.md", "scripts/check-release"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        text = (ROOT / name).read_text(encoding="utf-8")
+        text = re.sub(r'^version = ".*"$', 'version = "2.3.4"', text, flags=re.MULTILINE)
+        (tmp_path / name).write_text(text.replace("[Unreleased]", "[2.3.4] - 2026-11-22"))
+    subprocess.run([sys.executable, tmp_path / "scripts/check-release", "v2.3.4"], check=True)
 
 
 def test_the_image_gets_what_its_build_needs() -> None:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import ast
+import inspect
+import os
 import re
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import click
 import pytest
+import urlset
 from conftest import ROOT
 from urlset.cli import COMMANDS, cli
 from urlset.option_table import options_of
@@ -126,7 +130,7 @@ def test_every_code_of_the_source_is_in_the_reference() -> None:
 
 def test_every_computed_code_is_in_the_reference() -> None:
     known = {entry.code for entry in reference_codes.entries()}
-    seen = set()
+    seen, refusals = set(), set()
     for path, tree in python_sources():
         for node in ast.walk(tree):
             values = [
@@ -143,6 +147,16 @@ def test_every_computed_code_is_in_the_reference() -> None:
                         assert text in COMPUTED, f"{path}: {text}"
                         seen.add(text)
     assert seen == set(COMPUTED)
+    # the codes of answers: "property" in google.py is google.property
+    for engine in ("bing", "google", "indexnow", "yandex"):
+        path = ROOT / f"python/urlset/announce/{engine}.py"
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("client.refusal"):
+                for part in ast.walk(node.args[2]):
+                    if isinstance(part, ast.Constant):
+                        refusals.add(f"{engine}.{part.value}")
+    refusals |= {"bing.key_refused", "bing.property"}  # from a table of answers
+    assert len(refusals) > 12 and refusals <= known
     assert {code for codes in COMPUTED.values() for code in codes} <= known
 
 
@@ -170,8 +184,10 @@ def test_every_entry_has_cause_and_remedy() -> None:
 def test_every_finding_and_reject_is_explained() -> None:
     from urlset import _core
 
-    known = {(entry.code, entry.kind.partition(",")[0]) for entry in reference_codes.entries()}
-    assert {(name, "finding") for name, _, _ in _core.finding_codes()} <= known
+    known = {(entry.code, entry.kind) for entry in reference_codes.entries()}
+    findings = {(name, f"finding, {severity}") for name, severity, _ in _core.finding_codes()}
+    assert len(findings) > 90
+    assert {one for one in known if one[1].startswith("finding")} == findings
     assert len(reference_codes.loc_faults()) >= 19
     assert {(name, "reject") for name, _ in reference_codes.loc_faults()} <= known
 
@@ -195,6 +211,71 @@ def test_every_option_is_in_the_reference(pages: dict[str, str]) -> None:
     for one in options_of(Options):
         assert f"\n| `{one.key}` |" in pages["toml.md"]
         assert f"\n| `{one.name}` |" in pages["python.md"]
+
+
+def test_every_option_of_the_help_is_in_the_reference(pages: dict[str, str]) -> None:
+    for name in COMMANDS:
+        help_text = subprocess.run(
+            [sys.executable, "-m", "urlset", name, "--help"],
+            capture_output=True, text=True, check=True, env=os.environ | {"COLUMNS": "200"},
+        ).stdout  # fmt: skip
+        flags = re.findall(
+            r"^  (?:-\w, )?(--[a-z0-9-]+)(?: / (--[a-z0-9-]+))?", help_text, re.MULTILINE
+        )
+        assert len(flags) > 1, name
+        section = pages["command-line.md"].partition(f"\n## urlset {name}\n")[2]
+        named = set(re.findall(r"`(--[a-z0-9-]+)`", section.partition("\n## ")[0]))
+        assert {flag for pair in flags for flag in pair if flag} - named == {"--help"}, name
+
+
+def test_every_public_name_is_in_the_reference(pages: dict[str, str]) -> None:
+    page = pages["python.md"]
+    for name in set(urlset.__all__) - {"__version__"}:
+        section = page.partition(f"\n## urlset.{name} {{")[2].partition("\n## ")[0]
+        assert section, name
+        thing = getattr(urlset, name)
+        if not inspect.isclass(thing):
+            for one in inspect.signature(thing).parameters.values():
+                assert re.search(rf"^- `(\w+, )*{one.name}(, \w+)*`: .", section, re.MULTILINE), (
+                    name
+                )
+                assert one.annotation is not one.empty, name
+            assert "-> " in section, name
+            continue
+        for key, kind, meaning in re.findall(
+            r"^\| `(\w+)` \| (.+) \| (.*) \|$", section, re.MULTILINE
+        ):
+            assert kind.strip("`") and meaning, f"{name}.{key}"
+        for key, member in vars(thing).items():
+            if not key.startswith("_") and (
+                isinstance(member, property) or inspect.isroutine(member)
+            ):
+                described = section.partition(f"\n### urlset.{name}.{key} {{")[2].partition(
+                    "\n### "
+                )[0]
+                assert re.search(r"^```\n\n\w", described, re.MULTILINE), f"{name}.{key}"
+
+
+def test_every_function_that_the_documentation_calls_is_in_the_reference(
+    pages: dict[str, str],
+) -> None:
+    texts = [path.read_text(encoding="utf-8") for path in (ROOT / "docs").rglob("*.md")]
+    texts.append((ROOT / "README.md").read_text(encoding="utf-8"))
+    called = {name for text in texts for name in re.findall(r"\b(urlset(?:\.\w+)+)\(", text)}
+    assert {"urlset.spark.prepare", "urlset.ray.write", "urlset.Part.from_json"} <= called
+    known = set(re.findall(r"^##+ (urlset\.[\w.]+) ", pages["python.md"], re.MULTILINE))
+    assert called <= known
+
+
+def test_every_code_that_a_test_expects_is_in_the_reference() -> None:
+    known = {entry.code for entry in reference_codes.entries()}
+    expected = set()
+    for path in (ROOT / "tests/python").rglob("*.py"):
+        text = path.read_text(encoding="utf-8")
+        expected |= set(re.findall(r"\bcode == \"([a-z]\w*\.\w+)\"", text))
+        expected |= set(re.findall(r" \[([a-z]\w*\.[a-z_]+)\]\"", text))  # in a message
+    assert len(expected) > 100
+    assert expected - known == set()
 
 
 def test_every_code_has_one_anchor(pages: dict[str, str]) -> None:

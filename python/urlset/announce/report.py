@@ -43,8 +43,13 @@ class SitemapStatus:
     """The status of one sitemap in Search Console.
 
     Attributes:
+        path: its URL.
         ours: whether it is an index of the target.
         known: ``False`` if it was never submitted.
+        type: as Google names it.
+        pending: Google has not processed it yet.
+        last_submitted, last_downloaded: times as Google writes them.
+        warnings, errors: numbers of problems that Google found.
         submitted: URLs by type, such as ``{"web": 1000}``.
     """
 

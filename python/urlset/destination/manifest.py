@@ -123,7 +123,12 @@ class LastmodRecord(NamedTuple):
 
 
 class Feed(NamedTuple):
-    """A change feed: its name in the state folder, and the path where it is delivered."""
+    """A change feed.
+
+    Attributes:
+        pending: its name in the state folder.
+        target: the path where it is delivered.
+    """
 
     pending: str
     target: str
@@ -193,7 +198,9 @@ class Manifest(NamedTuple):
         urlset: the version that wrote it.
         name: of the set; None in a manifest of urlset 0.1.
         sets: the names of the ``[[set]]`` tables, if there are any.
-        site, sitemap_url: the options.
+        site: the option.
+        sitemap_url: the address of the output folder. That of a file is this and its path; with
+            ``{host}`` the path is without its first folder.
         config: the digest of the options that change output bytes.
         layout: ``packed`` or ``stable``.
         hosts: the hosts that URLs may have besides that of the site; none for any host, None for
@@ -205,7 +212,7 @@ class Manifest(NamedTuple):
         shards, indexes: the files of the set.
         retired: shards of the previous generation that are kept for one more build.
         store: what an object store needs besides; None for a folder.
-        history: the last builds that changed the set, the newest last.
+        history: the last 60 builds that changed the set, the newest last.
         lastmod: the records of ``lastmod_from``.
     """
 

@@ -50,7 +50,7 @@ def read(target: str | os.PathLike[str], **options: Unpack[ReadKeywords]) -> Row
 
     Raises:
         InputError: the target does not exist or contains no sitemap; while reading, also damage
-            with the codes of docs/verify.md, such as ``xml.truncated``.
+            with the codes of ``verify``, such as ``xml.truncated``.
     """
     chosen = ReadOptions(**options)
     stack = ExitStack()

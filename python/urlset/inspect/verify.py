@@ -28,7 +28,7 @@ class Problem:
     """One finding.
 
     Attributes:
-        code: stable, such as ``loc.relative``; docs/verify.md has the table.
+        code: stable, such as ``loc.relative``.
         severity: ``error`` (against the protocol or its schema), ``warning`` or ``note``.
         file: the file, relative to the target, or its URL.
         line: from 1; 0 for a finding about the whole file.
@@ -50,7 +50,15 @@ class Problem:
 
 @dataclass
 class File:
-    """One verified file: its kind (``urlset index text feed unknown``) and its sizes in bytes."""
+    """One verified file.
+
+    Attributes:
+        name: relative to the target, or its URL.
+        kind: ``urlset``, ``index``, ``text``, ``feed`` or ``unknown``.
+        urls: the number of its entries.
+        bytes: its size before compression.
+        compressed_bytes: the size of the file; None if it is not compressed.
+    """
 
     name: str
     kind: str

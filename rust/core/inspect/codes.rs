@@ -1,5 +1,5 @@
 //! Every finding that reading a sitemap can give: its stable code, its
-//! severity and what to do about it. `docs/verify.md` shows the same table.
+//! severity and what to do about it.
 
 use crate::sitemap::code::codes;
 use crate::sitemap::extension;
