@@ -188,6 +188,15 @@ def test_answers_that_are_no_redirect(server: HostileServer, tmp_path: Path) -> 
     ]  # fmt: skip
 
 
+def test_a_share_that_is_the_limit_passes(server: HostileServer, tmp_path: Path) -> None:
+    server.pages |= {f"/{n}": status("404 No") for n in range(7)}
+    journal = tmp_path / "audit.jsonl"
+    for limit, ok in (("0.7%", True), ("0.69%", False)):
+        found = audit(server, tmp_path, *(f"/{n}" for n in range(1_000)), max_bad=limit,
+                      resume=journal)  # fmt: skip
+        assert found[""].ok == ok, limit
+
+
 def test_default_ports_are_of_the_same_host(tmp_path: Path) -> None:
     source = table(tmp_path, "http://a.invalid:80/1", "http://A.invalid/2", "http://a.invalid:80/3")
     assert package.audit(source, **FAST).counts == {"unreachable": 3}
