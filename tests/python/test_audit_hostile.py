@@ -7,6 +7,7 @@ import json
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -134,6 +135,73 @@ def test_a_host_that_asks_for_too_much_patience(server: HostileServer, tmp_path:
     assert not report.estimates[1:]
 
 
+def test_one_pause_for_requests_that_were_under_way(server: HostileServer, tmp_path: Path) -> None:
+    """Eight requests are refused together: that is one reason to wait, not eight."""
+    together = threading.Barrier(8)
+    times: list[float] = []
+
+    def busy_at_first(c: Connection) -> None:
+        times.append(time.monotonic())
+        if len(times) <= 8:
+            together.wait(60)
+            c.answer(b"", status="429 Too Many Requests")
+        else:
+            page()(c)
+
+    server.pages["/robots.txt"] = b""
+    server.default = busy_at_first
+    started = time.monotonic()
+    found = audit(server, tmp_path, *(f"/{n}" for n in range(16)), concurrency=8)
+    assert found[""].counts == {}
+    # 2.5 to 5 s without Retry-After, and none of the 24 requests before its end; 300 s otherwise
+    assert len(times) == 24
+    assert min(times[8:]) - max(times[:8]) >= 2.4
+    assert time.monotonic() - started < 60
+
+
+@pytest.mark.parametrize("robots", [status("500 No"), status("429 No", "Retry-After: 99999")])
+def test_a_host_that_is_given_up_keeps_nothing_waiting(
+    server: HostileServer, tmp_path: Path, robots: Any
+) -> None:
+    server.pages["/robots.txt"] = robots
+    started = time.monotonic()
+    found = audit(server, tmp_path, *(f"/{n}" for n in range(300)), rate=1)
+    assert found[""].judged == 0
+    assert time.monotonic() - started < 60  # five minutes at the rate
+
+
+def test_answers_that_are_no_redirect(server: HostileServer, tmp_path: Path) -> None:
+    drop = tmp_path / "drop.csv"
+    server.pages |= {
+        "/304": lambda c: c.send(b"HTTP/1.1 304 Not Modified\r\nLocation: /x\r\n\r\n"),
+        "/300": status("300 Multiple"),
+        "/399": status("399 Odd", "Location: /x"), "/to-304": redirect(b"/304"),
+        "/choice": status("300 Multiple", "Location: /page"),
+    }  # fmt: skip
+    found = audit(server, tmp_path, *server.pages, drop_list=drop)
+    for path in ("/304", "/300", "/399"):
+        assert found[path]["finding"] == "unreadable", path
+    assert found["/choice"]["finding"] == found["/to-304"]["finding"] == "redirect"
+    assert found["/to-304"]["detail"] == "302, 304: end"
+    assert sorted(drop.read_text().split()[1:]) == [
+        f"{server.base}/choice,redirect", f"{server.base}/to-304,redirect",
+    ]  # fmt: skip
+
+
+def test_a_share_that_is_the_limit_passes(server: HostileServer, tmp_path: Path) -> None:
+    server.pages |= {f"/{n}": status("404 No") for n in range(7)}
+    journal = tmp_path / "audit.jsonl"
+    for limit, ok in (("0.7%", True), ("0.69%", False)):
+        found = audit(server, tmp_path, *(f"/{n}" for n in range(1_000)), max_bad=limit,
+                      resume=journal)  # fmt: skip
+        assert found[""].ok == ok, limit
+
+
+def test_default_ports_are_of_the_same_host(tmp_path: Path) -> None:
+    source = table(tmp_path, "http://a.invalid:80/1", "http://A.invalid/2", "http://a.invalid:80/3")
+    assert package.audit(source, **FAST).counts == {"unreachable": 3}
+
+
 def test_server_errors_are_tried_again(server: HostileServer, tmp_path: Path) -> None:
     server.pages["/503"] = status("503 No", "Retry-After: 0")
     server.pages["/500"] = status("500 No")
@@ -160,6 +228,11 @@ def test_server_errors_are_tried_again(server: HostileServer, tmp_path: Path) ->
         (b"User-agent: *\nDisallow: /*.html$\nAllow: /p", None),
         (bytes(range(256)) * 100, None),
         (b"#" * 600_000 + b"\nUser-agent: *\nDisallow: /", None),
+        (lambda c: c.answer(b"User-agent: *", "Content-Encoding: br"), "robots_failed"),
+        (lambda c: c.answer(b"User-agent: *", "Content-Encoding: gzip"), "robots_failed"),
+        (b"User-agent: url\nUser-agent: urlset-news\nDisallow: /", None),
+        (b"User-agent: UrlSet/2.1 (crawler)\rDisallow: /\rUser-agent: *\rAllow: /", "disallowed"),
+        (b"User-agent: *\nDisallow: /\nUser-agent: url\nAllow: /", "disallowed"),
     ],
 )
 def test_robots_txt(server: HostileServer, tmp_path: Path, robots: Any, code: str | None) -> None:
@@ -175,6 +248,14 @@ def test_robots_txt_of_another_crawler(server: HostileServer, tmp_path: Path) ->
     assert (found["/p"]["finding"], found["/p"]["status"]) == ("disallowed", 200)
     assert found[""].counts == {"disallowed": 1}
     assert found[""].estimate("bad").share == 0.5
+
+
+def test_a_name_that_begins_like_that_of_the_crawler(server: HostileServer, tmp_path: Path) -> None:
+    server.pages["/robots.txt"] = (
+        b"User-agent: google\nDisallow: /\n\nUser-agent: Googlebot-News\nDisallow: /\n"
+    )
+    assert audit(server, tmp_path, "/p")[""].counts == {}
+    assert audit(server, tmp_path, "/p", bot="Googlebot-News/1")[""].counts == {"disallowed": 1}
 
 
 def test_robots_txt_that_allows_search_engines_only(server: HostileServer, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import random
 
@@ -9,7 +10,7 @@ import pytest
 from audit_sites import simulate
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from urlset.audit.interval import Count, beta, of_set, of_stratum
+from urlset.audit.interval import Count, Interval, beta, of_set, of_stratum
 from urlset.audit.report import Estimate
 from urlset.cli.audit import share
 
@@ -44,6 +45,58 @@ def test_large_samples() -> None:
     assert found.high == pytest.approx(0.02 + half, rel=1e-3)
 
 
+def drawn(size: int, marked: int, sampled: int) -> dict[int, float]:
+    """The probability of each number of hits in a sample without replacement."""
+    return {
+        hits: math.comb(marked, hits) * math.comb(size - marked, sampled - hits)
+        / math.comb(size, sampled)
+        for hits in range(max(0, sampled - size + marked), min(sampled, marked) + 1)
+    }  # fmt: skip
+
+
+def contains(interval: Interval, share: float) -> bool:
+    return interval.low - 1e-12 <= share <= interval.high + 1e-12
+
+
+@pytest.mark.parametrize(
+    ("size", "sampled"),
+    [(2, 1), (31, 30), (35, 30), (50, 45), (60, 30), (100, 99), (200, 150), (300, 30), (500, 490)],
+)
+def test_the_coverage_of_a_stratum_is_exact(size: int, sampled: int) -> None:
+    """Each number of hits that a stratum can have, and each sample: nothing is simulated."""
+    found = [of_stratum(Count(size, sampled, hits)) for hits in range(sampled + 1)]
+    for marked in range(size + 1):
+        chances = drawn(size, marked, sampled)
+        assert sum(chances.values()) == pytest.approx(1)
+        covered = sum(p for hits, p in chances.items() if contains(found[hits], marked / size))
+        assert covered >= 0.95, marked
+        # what is outside an interval is unlikely
+        for hits in chances:
+            if not contains(found[hits], marked / size):
+                tails = (sum(p for x, p in chances.items() if x >= hits),
+                         sum(p for x, p in chances.items() if x <= hits))  # fmt: skip
+                assert min(tails) <= 0.025
+
+
+@pytest.mark.parametrize(
+    "strata", [((31, 30), (31, 30)), ((40, 30), (300, 200)), ((100, 99), (50, 50), (40, 39))]
+)
+def test_the_coverage_of_a_set_of_which_nearly_all_was_taken(
+    strata: tuple[tuple[int, int], ...],
+) -> None:
+    total = sum(size for size, _ in strata)
+    for rate in (0.02, 0.1, 0.3, 0.5, 0.9):
+        marked = [round(rate * size) for size, _ in strata]
+        covered = 0.0
+        chances = [drawn(n, m, k) for (n, k), m in zip(strata, marked, strict=True)]
+        for hits in itertools.product(*chances):
+            p = math.prod(one[x] for one, x in zip(chances, hits, strict=True))
+            if p > 1e-9:
+                counts = [Count(n, k, x) for (n, k), x in zip(strata, hits, strict=True)]
+                covered += p * contains(of_set(counts), sum(marked) / total)
+        assert covered >= 0.95, rate
+
+
 counts = st.integers(1, 3_000).flatmap(
     lambda size: st.integers(1, size).flatmap(
         lambda sampled: st.builds(Count, st.just(size), st.just(sampled), st.integers(0, sampled))
@@ -54,6 +107,8 @@ counts = st.integers(1, 3_000).flatmap(
 @settings(deadline=None, max_examples=200)
 @given(st.lists(counts, min_size=1, max_size=8))
 @example([Count(1_794, 1, 1), Count(1_794, 1_794, 347)])
+@example([Count(41, 40, 0)])
+@example([Count(100_000, 98_000, 98_000)])
 def test_the_order_of_the_ends(found: list[Count]) -> None:
     whole = of_set(found)
     assert 0 <= whole.low <= whole.share <= whole.high <= 1

@@ -6,6 +6,7 @@ import re
 import time
 from html.parser import HTMLParser
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from hypothesis import example, given, settings
@@ -64,6 +65,14 @@ NOINDEX = [("noindex", None)]
         (["unavailable_after: 25 Jun 2030 15:00:00 PST"], False),
         (["index, follow, all"], False),
         (["noindexing"], False),
+        (["unavailable_after: Wed, 25 Jun 2099 15:00:00 GMT, noindex"], True),
+        (["unavailable_after: Wed, 25 Jun 2099 15:00:00 GMT"], False),
+        (["unavailable_after: Wed, 25 Jun 2014 15:00:00 GMT"], True),
+        (["nofollow, Unavailable_After: 25 Jun 2014 15:00:00 PST"], True),
+        (["googlebot: unavailable_after: Friday, 25-Jun-10 15:00:00 EST"], True),
+        (["otherbot: unavailable_after: 2014-06-25T15:00:00Z"], False),
+        (["unavailable_after: 2014-06-25T15:00:00Z"], True),
+        (["unavailable_after: soon"], False),
         ([""], False),
         ([",,:,:"], False),
     ],
@@ -89,6 +98,16 @@ def test_the_header(values: list[str], blocked: bool) -> None:
         ('<meta name="description" content="about noindex">', False),
         ('<meta name="robots" content="index"><meta name="robots" content="noindex">', True),
         ('<meta name="robots">', False),
+        ('<meta name="robots" content="unavailable_after: 25-Aug-2014 15:00:00 EST">', True),
+        ('<meta name="robots" content="follow, unavailable_after: 2014-08-25">', True),
+        ('<meta name="robots" content="unavailable_after: 2099-08-25">', False),
+        ('<template><meta name="robots" content="noindex"></template>', False),
+        (
+            '<template><p><template></template></p><meta name="robots" content="none"></template>',
+            False,
+        ),
+        ('<textarea><meta name="robots" content="noindex"></textarea>', False),
+        ('<style><meta name="robots" content="noindex"></style>', False),
     ],
 )
 def test_the_element(inner: str, blocked: bool) -> None:
@@ -117,6 +136,8 @@ def test_another_crawler() -> None:
         ("http://www.shop.example/p/1", "http://www.shop.example/p/1"),
         ("//m.shop.example/p/1", "https://m.shop.example/p/1"),
         ("/P/1", "https://www.shop.example/P/1"),
+        ("https://www.shop.example/a/../p/%2e/1", None),
+        ("https://www.shop.example/p/1/.", "https://www.shop.example/p/1/."),
     ],
 )
 def test_canonical(href: str, target: str | None) -> None:
@@ -148,6 +169,97 @@ def test_canonical_elsewhere_in_the_page() -> None:
     assert facts(f'<base href="/a/"><link rel=canonical href="b">{head("")}') == [
         ("canonical", "https://www.shop.example/a/b")
     ]
+
+
+def test_canonical_that_is_none() -> None:
+    link, own = '<link rel="canonical" href="/other">', f'<link rel="canonical" href="{LOC}">'
+    assert facts(head(f"<template>{link}</template>")) == []
+    # an element that is not of the head begins the body
+    assert facts(head(f"<x-banner></x-banner>{link}")) == []
+    assert facts(head(f'<base href=" /p/ ">{link}<x-banner>')) == [
+        ("canonical", "https://www.shop.example/other")
+    ]
+    # the document contradicts the header, in the form that is not parsed without it, too
+    for spelling in (own, "<link rel=canonical href=/p/1>"):
+        assert facts(head(spelling), ("Link", "</other>; rel=canonical")) == []
+
+
+@pytest.mark.parametrize(
+    ("value", "target"),
+    [
+        ('</x>; title="a, <b>; rel=canonical"; rel="next"', None),
+        ('</x>; title="a \\"; rel=canonical; \\""; rel=next', None),
+        ('</x>; rel=next; rel=canonical', None),
+        ('</x>; rel=canonical; anchor="/other"', None),
+        ('</x>; rel="next', None),
+        ('</a>; rel=preload; as=style, </b>; title="<c>, d"; rel="x canonical"', "b"),
+        ("</a,b>;rel=canonical", "a,b"),
+        ('</a>; rel ; , </b> ; REL = "Canonical"', "b"),
+    ],
+)  # fmt: skip
+def test_a_link_header(value: str, target: str | None) -> None:
+    expected = [] if target is None else [("canonical", f"https://www.shop.example/{target}")]
+    assert facts(head(""), ("Link", value)) == expected
+
+
+@pytest.mark.parametrize(
+    ("inner", "target"),
+    [
+        ('<meta http-equiv="refresh" content="0; url=/new">', "new"),
+        ("<META HTTP-EQUIV=Refresh CONTENT=\"0;URL='/new' \">", "new"),
+        ('<base href="/b/"><meta http-equiv=refresh content="0.5, new">', "b/new"),
+        ('<meta http-equiv="re&#102;resh" content="00 /new?a=1&amp;b=2">', "new?a=1&b=2"),
+        ('<meta http-equiv="refresh" content="5; url=/new">', None),
+        ('<meta http-equiv="refresh" content="0">', None),
+        ('<meta http-equiv="refresh" content="0; url=/p/%31#a">', None),
+        ('<meta http-equiv="refresh" content="0; url=javascript:x">', None),
+        ('<noscript><meta http-equiv="refresh" content="0; url=/no-js"></noscript>', None),
+        ('<template><meta http-equiv="refresh" content="0; url=/x"></template>', None),
+        ('<meta name="refresh" content="0; url=/new">', None),
+    ],
+)
+def test_a_refresh_is_a_redirect(inner: str, target: str | None) -> None:
+    expected = [] if target is None else [("redirect", f"https://www.shop.example/{target}")]
+    assert facts(head(inner)) == expected
+
+
+@pytest.mark.parametrize(
+    ("encoding", "header", "meta"),
+    [
+        ("utf-8", "", ""),
+        ("utf-8", "utf-8", "iso-8859-1"),
+        ("utf-8", "iso-8859-1", ""),  # what is UTF-8 was meant so
+        ("utf-8-sig", "", ""),
+        ("cp1252", "", ""),
+        ("iso-8859-15", "ISO-8859-15", ""),
+        ("iso-8859-15", "", "ISO-8859-15"),
+        ("mac-roman", "mac-roman", "utf-8"),
+        ("utf-16", "", ""),
+        ("utf-16-be", "utf-16be", ""),
+        ("cp1252", "punycode", ""),
+        ("cp1252", "utf-16nonsense", ""),
+        ("cp1252", "hex", ""),
+        ("cp1252", "windows-0", ""),
+        ("ascii", "utf-16", ""),
+    ],
+)
+def test_the_encoding_of_a_page(encoding: str, header: str, meta: str) -> None:
+    text = "ascii" if encoding == "ascii" else "K\xe4se"
+    charset = f'<meta charset="{meta}">' if meta else ""
+    page = head(f'{charset}<link rel="canonical" href="/{text}">', f"{text} is sold out")
+    kind = f"text/html; charset={header}" if header else "text/html"
+    loc = "https://www.shop.example/" + quote(text)
+
+    def found(loc: str) -> list[tuple[str, str | None]]:
+        rules = Rules(soft_404=f"{text} IS")
+        given = CIMultiDict([("Content-Type", kind)])
+        return [
+            (fact.code, fact.target) for fact in judge(loc, given, page.encode(encoding), rules)
+        ]
+
+    assert found(loc) == [("soft_404", None)]
+    assert found(f"{loc}/2") == [("canonical", f"https://www.shop.example/{text}"),
+                                 ("soft_404", None)]  # fmt: skip
 
 
 def test_a_page_in_utf_16() -> None:
@@ -220,7 +332,8 @@ PARTS = [
     "</script>", "<title>", "</title>", "<meta ", "<META ", "name=robots ", "name='googlebot' ",
     "content=noindex ", 'content="NONE" ', "content=no&#105;ndex ", ">", "<", "/>", "<link ",
     "rel=canonical ", 'rel="canonical" ', f'href="{LOC}"', "href=/other ", "none", "noindex",
-    "canonical", "<base href=/x/>", "<template>", "<svg>", "</svg>", "<p>", "text ", "\0", "&#99;",
+    "canonical", "http-equiv=refresh ", 'content="0;/x"',
+    "<base href=/x/>", "<template>", "<svg>", "</svg>", "<p>", "text ", "\0", "&#99;",
     f'<link rel="canonical" href="{LOC}">', '<link rel="canonical" href="/other">',
     '<meta name="robots" content="noindex">', '<meta name="robots" content="index">',
 ]  # fmt: skip
@@ -242,6 +355,7 @@ def test_a_page_that_is_not_parsed_has_no_finding(parts: list[str]) -> None:
         if tag == "meta" and (about.get("name") or "").lower() in ("robots", "googlebot"):
             words = re.split(r"[\s,]+", (about.get("content") or "").lower())
             assert not {"noindex", "none"} & set(words)
+        assert not (tag == "meta" and about.get("http-equiv") == "refresh")
         if tag == "link" and "canonical" in (about.get("rel") or "").lower().split():
             assert about.get("href") in (LOC, None, "")
 

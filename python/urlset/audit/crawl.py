@@ -7,12 +7,13 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from .. import _core
 from ..errors import Error
 from ..threads import start
-from ..transport.retry import MAX_REDIRECTS, redirected
+from ..transport.retry import MAX_REDIRECTS, is_redirect, redirected
 from .client import Answer, Client
 from .host import ATTEMPTS, Host
 from .page import MAX_QUOTE, Fact, Rules, host_of, judge, legible
@@ -96,8 +97,9 @@ class Crawl:
             while thread.is_alive():
                 thread.join(POLL_INTERVAL)
         except BaseException:
-            for task in self._tasks:
-                loop.call_soon_threadsafe(task.cancel)
+            with suppress(RuntimeError):  # it has just ended
+                for task in self._tasks:
+                    loop.call_soon_threadsafe(task.cancel)
             thread.join(STOP_SECONDS)
             raise
         if self._error is not None:
@@ -167,15 +169,21 @@ class Crawl:
             kind = legible(answer.headers.get("Content-Type", ""))
             kind = kind.partition(";")[0].strip().lower()
             facts += judge(url, answer.headers, answer.body, self.rules, self.pages[loc])
-        elif 300 <= status < 400:
+        elif _moved(answer):
             fact, more = await fetcher.follow(url, answer, seconds)
             facts.append(fact)
             seconds += more
-        else:  # 1xx and less are no final answers
+        else:  # neither 1xx nor, to a request without a condition, 304 are answers
             code = _code_of(status) if status >= 400 else "unreadable"
             facts.append(Fact(code, None, f"HTTP {status}"))
         facts = [Fact(code, *(text and legible(text) for text in texts)) for code, *texts in facts]
         return Page(loc, status, tuple(facts), kind and kind[:MAX_TYPE], round(seconds, 4))
+
+
+def _moved(answer: Answer) -> bool:
+    """Whether an answer is a redirect. 300 can be one; 304 cannot."""
+    status = answer.status or 0
+    return is_redirect(status) or (status in (300, 305, 306) and "Location" in answer.headers)
 
 
 def _code_of(status: int) -> str:
@@ -203,25 +211,31 @@ class Fetcher:
     def is_allowed(self, host: str) -> bool:
         """Whether a host, in the form of the option, may be fetched from."""
         allowed = self._limits.hosts
-        # without a port both schemes are allowed; a host with :443 stands for https
-        return bool(host) and (not allowed or host in allowed or f"{host}:443" in allowed)
+        # without a port both schemes are allowed; :443 and :80 are the same as none
+        return bool(host) and (
+            not allowed or any(name in allowed for name in (host, f"{host}:443", f"{host}:80"))
+        )
 
     async def get(self, host: Host, url: str, seconds: float | None = None) -> tuple[Answer, float]:
         """The answer for a URL after a few attempts, and the seconds of its exchanges."""
-        spent = 0.0
-        for attempt in range(ATTEMPTS):
+        spent, attempts = 0.0, 0
+        while host.failure is None:
             await host.turn()
             async with self._slots:
-                if host.failure is not None:
-                    return host.failure, spent
+                if host.failure is not None or host.is_paused:  # since the turn
+                    continue
                 begun = time.monotonic()
                 answer = await self.client.get(url, seconds=seconds)
                 spent += time.monotonic() - begun
+            attempts += 1
             if answer.status in (429, 503):
-                host.wait(answer)
-            elif not answer.again or attempt > 0:
-                break
-        return answer, spent
+                host.wait(answer, begun)
+                if attempts < ATTEMPTS:
+                    continue
+            elif answer.again and attempts < 2:
+                continue
+            return answer, spent
+        return host.failure, spent
 
     async def follow(self, url: str, answer: Answer, spent: float) -> tuple[Fact, float]:
         """The finding of a redirect: its last target, and what happens there.
@@ -263,7 +277,7 @@ class Fetcher:
             if answer.status is None:
                 return ended(answer.detail or answer.failure or "failed")
             statuses.append(str(answer.status))
-            if not 300 <= answer.status < 400:
+            if not _moved(answer):
                 return ended("end")
 
 

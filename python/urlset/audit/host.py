@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+import re
 import time
 from collections.abc import Callable
 
@@ -27,6 +28,11 @@ FIRST_INTERVAL, LONGEST_INTERVAL = 0.05, 10.0
 MAX_LATE = 0.01
 #: seconds of a crawl-delay
 LONGEST_DELAY = 86_400.0
+#: the name of a crawler: ``Googlebot`` of ``Googlebot/2.1``
+_NAME = r"[\w-]+"
+_AGENT_LINE = re.compile(rf"(?im)^([ \t]*user[ \t-]?agent[ \t]*:?[ \t]*)({_NAME})[^\n#]*")
+#: behind each name, so that Protego does not take a name for another one that begins with it
+_END = "|"
 
 
 class Host:
@@ -46,9 +52,9 @@ class Host:
         self._origin = origin
         self._interval, self._allowance = interval, max_wait
         self._next = self._resume = 0.0
-        self._waits = 0
+        self._waits, self._noted = 0, -math.inf
         self._rules: Protego | None = None
-        self._text = ""
+        self._names: set[str] = set()
         self._turn, self._load = asyncio.Lock(), asyncio.Lock()
         self._loaded = False
 
@@ -63,12 +69,24 @@ class Host:
             late = min(self._interval, MAX_LATE)
             self._next = max(self._next, time.monotonic() - late) + self._interval
 
-    def wait(self, answer: Answer) -> None:
-        """Notes an answer with 429 or 503; without allowance left the host is given up."""
+    @property
+    def is_paused(self) -> bool:
+        """Whether the host wants to be left alone now."""
+        return self._resume > time.monotonic()
+
+    def wait(self, answer: Answer, begun: float) -> None:
+        """Notes an answer with 429 or 503; without allowance left the host is given up.
+
+        Args:
+            begun: when its request was sent. One that was under way when another one was refused is
+                no new reason to be slower.
+        """
+        now, is_new = time.monotonic(), begun >= self._noted
         seconds = retry_after(answer.headers)
         if seconds is None:
+            if not is_new:
+                return
             seconds = backoff(self._waits, FIRST_WAIT, LONGEST_WAIT)
-        now = time.monotonic()
         more = now + seconds - max(now, self._resume)
         if more > self._allowance:
             detail = f"HTTP {answer.status}: the host asks to wait longer than --max-wait"
@@ -77,8 +95,9 @@ class Host:
         if more > 0:
             self._allowance -= more
             self._resume = now + seconds
-        self._waits += 1
-        self._interval = min(LONGEST_INTERVAL, max(self._interval * 2, FIRST_INTERVAL))
+        if is_new:
+            self._waits, self._noted = self._waits + 1, now
+            self._interval = min(LONGEST_INTERVAL, max(self._interval * 2, FIRST_INTERVAL))
 
     async def ready(self, client: Client, is_allowed: Callable[[str], bool]) -> None:
         """Reads robots.txt, once."""
@@ -93,23 +112,24 @@ class Host:
         """RFC 9309: a missing robots.txt allows everything; one that fails allows nothing."""
         answer = Answer(None)
         for _ in range(ATTEMPTS):
+            begun = time.monotonic()
             answer = await self._follow(client, is_allowed)
             if answer.status in (429, 503):
-                self.wait(answer)
+                self.wait(answer, begun)
                 if self.failure is not None:
                     return
             elif not answer.again and (answer.status or 0) < 500:
                 break
         if answer.failure in ("private", "unreachable", "malformed"):
             self.failure = answer
-        elif answer.status is None or answer.status == 429 or answer.status >= 500:
-            why = f"HTTP {answer.status}" if answer.status else answer.detail
+        elif answer.failure or answer.status is None or answer.status == 429 or answer.status > 499:
+            why = answer.detail or f"HTTP {answer.status}"
             self.failure = Answer(None, failure="robots_failed", detail=f"robots.txt: {why}")
         elif answer.body:
-            self._text = answer.body[:MAX_ROBOTS].decode("utf-8-sig", "replace")
-            self._rules = Protego.parse(self._text)
-            self._text = self._text.lower()
-            delay = self._rules.crawl_delay(AGENT) or 0.0
+            text = answer.body[:MAX_ROBOTS].decode("utf-8-sig", "replace").replace("\r", "\n")
+            self._names = {match[2].lower() for match in _AGENT_LINE.finditer(text)}
+            self._rules = Protego.parse(_AGENT_LINE.sub(rf"\1\2{_END}", text))
+            delay = self._rules.crawl_delay(AGENT + _END) or 0.0
             if math.isfinite(delay):
                 self._interval = max(self._interval, min(delay, LONGEST_DELAY))
 
@@ -128,8 +148,14 @@ class Host:
 
     def allows(self, url: str, bot: str = AGENT) -> bool:
         """Whether robots.txt lets a crawler, by default this one, fetch a URL."""
-        return self._rules is None or self._rules.can_fetch(url, bot)
+        return self._rules is None or self._rules.can_fetch(url, _name_of(bot) + _END)
 
     def has_rules_for(self, bot: str) -> bool:
         """Whether robots.txt may have other rules for a crawler than for this one."""
-        return bot in self._text or AGENT in self._text
+        return not self._names.isdisjoint((_name_of(bot), AGENT))
+
+
+def _name_of(bot: str) -> str:
+    """The name of a crawler as robots.txt has it."""
+    found = re.match(_NAME, bot)
+    return found[0].lower() if found else bot

@@ -1,21 +1,24 @@
 """Shares of a sample, and their 95 % intervals.
 
-Within a stratum the interval is that of Clopper and Pearson: its coverage is at least 95 % for
-every share, also for rare findings, where the normal approximation fails. A sample without
-replacement from a small stratum is more precise: the interval is that of a sample of the effective
-size ``n (N - 1) / (N - n)`` (finite population correction), and a stratum that was taken as a whole
-has an interval without width.
+Within a stratum the interval is the exact one for a sample without replacement: it contains each
+number of hits in the stratum with which at least as many hits in the sample, and at most as many,
+have a probability of more than 2.5 % (hypergeometric distribution). Its coverage is at least 95 %
+for every share, also for rare findings, where the normal approximation fails, and for a stratum of
+which nearly all was taken. Of a large stratum it is that of Clopper and Pearson; that of a stratum
+that was taken as a whole has no width.
 
 For the whole set the strata are weighted by their size. The variance of that estimate gives the
-size of the simple random sample that would be as precise, and the interval is again that of Clopper
-and Pearson (Korn and Graubard, 1998). A stratum without a hit has the estimated variance 0 although
-its share can be above 0: the shares are smoothed towards that of the set before the variance is
-computed. tests/python/test_audit_interval.py simulates the coverage.
+size of the simple random sample that would be as precise, and the interval is that of Clopper and
+Pearson (Korn and Graubard, 1998), one URL of the set wider on each side, because the share is one
+of finitely many. A stratum without a hit has the estimated variance 0 although its share can be
+above 0: the shares are smoothed towards that of the set before the variance is computed.
+tests/python/test_audit_interval.py simulates the coverage.
 """
 
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -49,12 +52,43 @@ class Count(NamedTuple):
 
 def of_stratum(count: Count) -> Interval:
     """The share in one stratum, of which at least one element was sampled."""
-    share = count.hits / count.sampled
-    if count.sampled == count.size:
-        return Interval(share, share, share)
-    effective = count.sampled * (count.size - 1) / (count.size - count.sampled)
-    interval = _exact(share, effective)
-    return _with_seen(interval, [count], count.size)
+    size, sampled, hits = count
+    share = hits / sampled
+    low, high = _fewest(size, sampled, hits), size - _fewest(size, sampled, sampled - hits)
+    if low == high:  # without width only if nothing is left
+        low, high = max(low - 1, hits), min(high + 1, size - sampled + hits)
+    return Interval(share, min(low / size, share), max(high / size, share))
+
+
+def _fewest(size: int, sampled: int, hits: int) -> int:
+    """The smallest number of hits in a stratum with which a sample has so many is not unlikely."""
+
+    def likelihood(marked: int) -> float:
+        if hits * size < sampled * marked:  # at least as many as expected
+            return 1.0 - _at_most(hits - 1, size, sampled, marked)
+        return _at_most(sampled - hits, size, sampled, size - marked)
+
+    numbers = range(hits, size - sampled + hits + 1)
+    return hits + bisect_left(numbers, TAIL, key=likelihood)
+
+
+def _at_most(hits: int, size: int, sampled: int, marked: int) -> float:
+    """The distribution function of the hypergeometric distribution, for hits below its mean."""
+    rest = size - marked - sampled
+    if hits < 0 or hits + rest < 0:
+        return 0.0
+    ways = _ways(marked, hits) + _ways(size - marked, sampled - hits) - _ways(size, sampled)
+    term = total = math.exp(ways)
+    while hits > 0 and term > total * 1e-16:
+        term *= hits * (rest + hits) / ((marked - hits + 1) * (sampled - hits + 1))
+        total += term
+        hits -= 1
+    return total
+
+
+def _ways(size: int, taken: int) -> float:
+    """The logarithm of the number of ways to take some of ``size`` elements."""
+    return math.lgamma(size + 1) - math.lgamma(taken + 1) - math.lgamma(size - taken + 1)
 
 
 def of_set(counts: Sequence[Count]) -> Interval:
@@ -76,17 +110,13 @@ def of_set(counts: Sequence[Count]) -> Interval:
     spread = share * (1 - share)
     effective = spread / variance if variance > 0 else 1 / simple
     # not more than the pages of the sample would give without strata: the variance is estimated
-    interval = _exact(share, min(effective, 1 / simple))
-    return _with_seen(interval, counts, total)
-
-
-def _with_seen(interval: Interval, counts: Sequence[Count], total: int) -> Interval:
-    """The interval without shares that what was seen excludes."""
+    _, low, high = _exact(share, min(effective, 1 / simple))
+    # not more than what was seen excludes
     seen = sum(count.hits for count in counts) / total
     unseen = sum(count.sampled - count.hits for count in counts) / total
-    low, high = max(interval.low, seen), min(interval.high, 1.0 - unseen)
+    low, high = max(low - 1 / total, seen), min(high + 1 / total, 1.0 - unseen)
     # the share itself is in it, whatever was rounded
-    return Interval(interval.share, min(low, interval.share), max(high, interval.share))
+    return Interval(share, min(low, share), max(high, share))
 
 
 def _exact(share: float, size: float) -> Interval:

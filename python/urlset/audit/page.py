@@ -23,12 +23,30 @@ _WITH_VALUE = frozenset(
     {"unavailable_after", "max-snippet", "max-image-preview", "max-video-preview"}
 )
 _BLOCKING = frozenset({"noindex", "none"})
-_LINK = re.compile(r"<([^<>]{0,4096})>([^<>]{0,4096})")
-_REL = re.compile(r";\s*rel\s*=\s*(?:\"([^\"]*)\"|([^\s;,\"]+))", re.IGNORECASE)
+#: the directive with the date after which a page is dropped; its weekday may have a comma
+_EXPIRY = re.compile(r"(unavailable_after\s*:\s*)(?:[a-z]+\s*,)?", re.IGNORECASE)
+#: a crawler before a colon; the hour of a date is none
+_CRAWLER = re.compile(r"\*|[a-z][a-z0-9_.*-]*")
+#: a link and its parameters; a comma in quotes does not end them
+_LINK = re.compile(r'<([^<>]*)>((?:[^<>",]|"(?:[^"\\]|\\.)*")*)')
+_PARAMETER = re.compile(r';\s*([\w*-]+)\s*(?:=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s;,"]*)))?')
+#: elements of the head; any other one begins the body
+_IN_HEAD = frozenset(
+    ("base", "basefont", "bgsound", "link", "meta", "noframes", "noscript", "script", "style",
+     "title")
+)  # fmt: skip
+#: the time of a refresh that is a redirect
+_AT_ONCE = re.compile(r"0+(?:\.[\d.]*)?(?=[\s;,])")
+_REFRESH_URL = re.compile(r"url\s*=\s*", re.IGNORECASE)
 _ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})")
 _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
+#: encodings that contain ASCII, and that Python decodes in linear time
+_LEGACY = re.compile(
+    r"(?:iso-?8859|latin|windows|cp|koi8|euc|gb|big5|shift_jis|sjis|tis|mac)[a-z0-9_-]{0,12}"
+)
 _META_NONE = re.compile(rb"<meta[^<]*none")
 _CUT = b'<meta name="urlset-cut">'
+_META_CHARSET = re.compile(rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?([A-Za-z0-9_.-]{1,40})", re.I)
 _CHARSET = re.compile(r"charset\s*=\s*[\"']?([A-Za-z0-9_:.-]{1,40})", re.IGNORECASE)
 #: dates of JSON-LD and of meta elements
 _JSON_DATE = re.compile(r'"dateModified"\s*:\s*"([^"]{4,40})"')
@@ -99,11 +117,17 @@ def judge(
     canonicals = [urljoin_safe(loc, href) for href in canonical_links(links)] if links else []
     if html is None or "Content-Type" not in headers:
         yield Fact("content_type", None, headers.get("Content-Type", "none")[:MAX_QUOTE])
-    if html is not None and not is_plain(html, loc):
-        document = parsed_head(as_utf8(html, headers.get("Content-Type", "")))
+    if html is not None:
+        html = as_utf8(html, headers.get("Content-Type", ""))
+    # the document may contradict a canonical of the header
+    if html is not None and (canonicals or not is_plain(html, loc)):
+        document = parsed_head(html)
         meta = blocking_meta(document, rules.bot)
         if meta and not blocked:
             yield Fact("noindex", None, meta[:MAX_QUOTE])
+        target = refresh_target(document, loc)
+        if target is not None:
+            yield Fact("redirect", target[:MAX_QUOTE], '<meta http-equiv="refresh">')
         canonicals += canonical_elements(document, loc)
     foreign = foreign_canonical(loc, canonicals)
     if foreign is not None:
@@ -117,10 +141,10 @@ def judge(
 def is_plain(html: bytes, loc: str) -> bool:
     """Whether a document certainly has no finding, so that parsing it is not necessary.
 
-    Before the body there is neither ``noindex`` nor a meta element with ``none``, nor a character
-    reference that could spell them, and no canonical other than its own URL; in the body, or what
-    looks like it, there is no meta element and no canonical. Measured on a page of 22 kB: 40 µs
-    instead of 500 µs (benches/audit.py).
+    Before the body there is neither ``noindex`` nor a meta element with ``none``, no expiry and no
+    refresh, nor a character reference that could spell them, and no canonical other than its own
+    URL; in the body, or what looks like it, there is no meta element and no canonical. Measured on
+    a page of 22 kB: 40 µs instead of 500 µs (benches/audit.py).
     """
     text = html.lower()
     end = text.find(b"<body")
@@ -128,7 +152,7 @@ def is_plain(html: bytes, loc: str) -> bool:
         if text.find(b"<meta", end) >= 0 or text.find(b"canonical", end) >= 0:
             return False
         text = text[:end]
-    if b"&#" in text or b"\0" in text or b"noindex" in text:
+    if any(part in text for part in (b"&#", b"\0", b"noindex", b"unavailable_after", b"refresh")):
         return False
     if b"none" in text and _META_NONE.search(text):
         return False
@@ -142,15 +166,33 @@ def is_plain(html: bytes, loc: str) -> bool:
 def as_utf8(html: bytes, content_type: str) -> bytes:
     """A document in UTF-8.
 
-    Only UTF-16 differs in the letters of markup; all other encodings in use contain ASCII.
+    The encoding is that of the header, else of a meta element, else windows-1252, as in browsers;
+    what is valid UTF-8 is never decoded as something else.
     """
     found = _CHARSET.search(content_type)
     name = found[1].lower() if found else ""
     if html.startswith((b"\xff\xfe", b"\xfe\xff")):
         name = "utf-16"
-    if name.startswith("utf-16"):
+    if re.fullmatch("utf-?16(?:-?[bl]e)?", name) and b"\0" in html:
         return html.decode(name, "replace").encode()
-    return html.replace(b"\0", b"\xef\xbf\xbd") if b"\0" in html else html
+    if b"\0" in html:
+        html = html.replace(b"\0", b"\xef\xbf\xbd")
+    if name in ("utf-8", "utf8") or _is_utf8(html):
+        return html
+    if not name and (meta := _META_CHARSET.search(html[:1024])):
+        name = meta[1].decode().lower()
+    try:
+        return html.decode(name if _LEGACY.fullmatch(name) else "cp1252", "replace").encode()
+    except LookupError:
+        return html.decode("cp1252", "replace").encode()
+
+
+def _is_utf8(html: bytes) -> bool:
+    """Whether all bytes are UTF-8; a character at the end may be cut."""
+    try:
+        return html.isascii() or bool(html.decode())
+    except UnicodeDecodeError as error:
+        return error.reason == "unexpected end of data"
 
 
 def blocking_tag(values: Iterable[str], bot: str) -> str | None:
@@ -161,14 +203,24 @@ def blocking_tag(values: Iterable[str], bot: str) -> str | None:
     """
     for value in values:
         scope = ""
-        for part in value.split(","):
-            name, colon, rest = part.partition(":")
-            name = name.strip().lower()
-            if colon and name not in _WITH_VALUE:
-                scope, name = name, rest.strip().lower()
-            if name in _BLOCKING and scope in ("", "*", bot, "robots"):
+        for part in _EXPIRY.sub(r"\1", value).split(","):
+            text = part.strip().lower()
+            name, colon, rest = text.partition(":")
+            name = name.strip()
+            if colon and name not in _WITH_VALUE and _CRAWLER.fullmatch(name):
+                scope, text = name, rest.strip()
+            if _is_blocking(text) and scope in ("", "*", bot, "robots"):
                 return value.strip()
     return None
+
+
+def _is_blocking(directive: str) -> bool:
+    """Whether a directive in lower case keeps a page out of the index now."""
+    name, _, text = directive.partition(":")
+    if name.strip() != "unavailable_after":
+        return directive in _BLOCKING
+    expiry = http_date(text) or parse_date(text.upper())
+    return expiry is not None and expiry < datetime.now(UTC)
 
 
 def parsed_head(html: bytes) -> Any:
@@ -187,7 +239,7 @@ def parsed_head(html: bytes) -> Any:
 
 
 def parsed(html: bytes) -> Any:
-    """The elements of a document in UTF-8 that are not nested too deeply.
+    """The elements of a document in UTF-8 that are not nested too deeply, without templates.
 
     libxml2 takes linear time for every document. lexbor, which is faster for usual ones, took
     minutes for a MiB of ``<div>`` (test_html_that_takes_long).
@@ -197,17 +249,53 @@ def parsed(html: bytes) -> Any:
         document = etree.fromstring(html, parser)
     except etree.XMLSyntaxError:  # no element
         document = None
-    return etree.Element("html") if document is None else document
+    if document is None:
+        return etree.Element("html")
+    etree.strip_elements(document, "template", with_tail=False)
+    return document
 
 
 def blocking_meta(document: Any, bot: str) -> str | None:
     """The meta element that keeps a page out of the index, as HTML; None without one."""
     for node in document.iter("meta"):
         name, content = node.get("name", ""), node.get("content", "")
-        words = re.split(r"[\s,;]+", content.lower())
-        if name.strip().lower() in ("robots", bot) and not _BLOCKING.isdisjoint(words):
+        if name.strip().lower() not in ("robots", bot):
+            continue
+        parts = _EXPIRY.sub(r"\1", content.lower()).split(",")
+        if not _BLOCKING.isdisjoint(re.split(r"[\s,;]+", content.lower())) or any(
+            _is_blocking(part.strip()) for part in parts
+        ):
             return f'<meta name="{name}" content="{content}">'
     return None
+
+
+def refresh_target(document: Any, loc: str) -> str | None:
+    """Where a meta element redirects to at once, absolute; None without one, or to itself.
+
+    One in a noscript element is for browsers without scripts.
+    """
+    for node in document.iter("meta"):
+        text = node.get("content", "").strip()
+        begin = _AT_ONCE.match(text)
+        if begin is None or node.get("http-equiv", "").strip().lower() != "refresh":
+            continue
+        if next(node.iterancestors("noscript"), None) is not None:
+            continue
+        url = text[begin.end() :].lstrip(" \t\r\n\f;,")
+        named = _REFRESH_URL.match(url)
+        url = url[named.end() :] if named else url
+        if url[:1] in ("'", '"'):
+            url = url[1:].partition(url[0])[0]
+        target = urljoin_safe(base_of(document, loc), url.strip())
+        if comparable(target) not in (None, comparable(loc)):
+            return target
+    return None
+
+
+def base_of(document: Any, loc: str) -> str:
+    """The URL that references in a document are relative to."""
+    base = next((node.get("href") for node in document.iter("base") if node.get("href")), "")
+    return urljoin_safe(loc, base.strip())
 
 
 def canonical_elements(document: Any, loc: str) -> list[str]:
@@ -215,23 +303,28 @@ def canonical_elements(document: Any, loc: str) -> list[str]:
     head = next(document.iter("head"), None)
     if head is None:
         return []
-    base = next((node.get("href") for node in head.iter("base") if node.get("href")), "")
-    base = urljoin_safe(loc, base)
-    links = (node for node in head.iter("link") if (node.get("href") or "").strip())
-    return [
-        urljoin_safe(base, node.get("href").strip())
-        for node in links
-        if "canonical" in node.get("rel", "").lower().split()
-    ]
+    base, found = base_of(document, loc), []
+    for node in head.iter():
+        if node.getparent() is head and node.tag not in _IN_HEAD:
+            break  # the parser of a browser is in the body now
+        href = node.get("href", "").strip() if node.tag == "link" else ""
+        if href and "canonical" in node.get("rel", "").lower().split():
+            found.append(urljoin_safe(base, href))
+    return found
 
 
 def canonical_links(values: Iterable[str]) -> list[str]:
-    """The canonical URLs in Link headers (RFC 8288)."""
+    """The canonical URLs in Link headers (RFC 8288).
+
+    Those with the parameter ``anchor`` are about another page.
+    """
     found = []
     for value in values:
         for href, parameters in _LINK.findall(value):
-            rel = _REL.search(parameters)
-            if rel and "canonical" in (rel[1] or rel[2] or "").lower().split():
+            given: dict[str, str] = {}
+            for name, quoted, token in _PARAMETER.findall(parameters):
+                given.setdefault(name.lower(), quoted or token)  # the first one counts
+            if "canonical" in given.get("rel", "").lower().split() and "anchor" not in given:
                 found.append(href.strip())
     return found
 
@@ -273,8 +366,8 @@ def urljoin_safe(base: str, href: str) -> str:
 def comparable(url: str) -> str | None:
     """A URL in a form that is the same for equivalent spellings; None if it is not a URL.
 
-    Scheme, host and port, percent-encoding, an empty path and fragments are normalised (RFC 3986,
-    section 6.2.2).
+    Scheme, host and port, percent-encoding, dot segments, an empty path and fragments are
+    normalised (RFC 3986, section 6.2.2).
     """
     try:
         parts = _core.split_url(_core.address(url))
@@ -282,8 +375,22 @@ def comparable(url: str) -> str | None:
         return None
     if parts is None:
         return None
-    query = "" if parts.query is None else f"?{parts.query}"
-    return _ESCAPE.sub(_unescaped, f"{parts.origin}{parts.path or '/'}{query}")
+    query = "" if parts.query is None else f"?{_ESCAPE.sub(_unescaped, parts.query)}"
+    return f"{parts.origin}{_without_dots(_ESCAPE.sub(_unescaped, parts.path or '/'))}{query}"
+
+
+def _without_dots(path: str) -> str:
+    """A path without the segments ``.`` and ``..`` (RFC 3986, section 5.2.4)."""
+    if "/." not in path:
+        return path
+    parts: list[str] = []
+    for part in path.split("/")[1:]:
+        if part == "..":
+            del parts[-1:]
+        elif part != ".":
+            parts.append(part)
+    end = "/" if parts and path.endswith(("/.", "/..")) else ""
+    return f"/{'/'.join(parts)}{end}"
 
 
 def _unescaped(match: re.Match[str]) -> str:
@@ -332,7 +439,8 @@ def page_date(html: bytes) -> tuple[str, datetime] | None:
         if node.get("property", "").lower() in ("article:modified_time", "og:updated_time"):
             stated.append(("article:modified_time", node.get("content", "")))
     for node in document.iter("script"):
-        if node.get("type", "").lower() == "application/ld+json":
+        kind = node.get("type", "").partition(";")[0]
+        if kind.strip().lower() == "application/ld+json":
             stated += [("dateModified", text) for text in _JSON_DATE.findall(node.text or "")]
     found = [(where, date) for where, text in stated if (date := parse_date(text)) is not None]
     return max(found, key=lambda pair: pair[1], default=None)
