@@ -218,7 +218,7 @@ def _value(one: Option | None, key: str, text: str) -> Any:
 def _list(one: Option, text: str) -> Any:
     try:
         value = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         value = None
     texts = value.values() if isinstance(value, dict) and one.pairs else value
     if not isinstance(value, (list, dict)) or not all(isinstance(each, str) for each in texts):

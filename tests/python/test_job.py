@@ -538,3 +538,64 @@ def test_the_example_of_the_documents(tmp_path: Path) -> None:
     )
     assert (done.returncode, done.stdout) == (0, "100\n"), done.stderr
     assert [entry["loc"] for entry in read_set(tmp_path / "out")] == locs(100, 150) + locs(200, 250)
+
+
+def places(value: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Where a JSON document has values."""
+    yield at
+    keys = value if isinstance(value, dict) else range(len(value) if type(value) is list else 0)
+    for key in keys:
+        yield from places(value[key], (*at, key))
+
+
+#: what a part that somebody has edited may contain; MISSING removes the value
+MISSING = object()
+WRONG = [
+    MISSING, None, True, 0, -1, 10**30, 1.5, float("nan"), "", "../../x", "/etc/passwd", "\ud800",
+    "\0", "</loc>", [], [[]], ["x"], {}, {"a": 1},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("ordered", [False, True])
+def test_a_part_that_was_edited(out: Path, ordered: bool) -> None:
+    """It is refused, or what is live is right; the next job always reads the manifest."""
+    options: dict[str, Any] = {
+        "ordered": ordered, "split_by": "brand", "max_urls": 4, "max_rejects": "50%",
+    }  # fmt: skip
+    rows = pa.table({"loc": [*locs(100, 111), "x:"], "brand": ["a", "b"] * 6})
+    before = rows.slice(0, 1)
+
+    def written() -> tuple[Job, Any, Part]:
+        job = plan(out, **options)
+        first = json.loads(job.write(rows).to_json())
+        return job, first, job.write(pa.table({"loc": locs(200, 203), "brand": ["a"] * 3}))
+
+    first_job = plan(out, **options)
+    first_job.commit([first_job.write(before)])
+    job, content, other = written()
+    refused = 0
+    for place in [*places(content)][1:]:
+        for wrong in WRONG:
+            edited = json.loads(json.dumps(content))
+            holder = edited
+            for key in place[:-1]:
+                holder = holder[key]
+            if wrong is MISSING:
+                del holder[place[-1]]
+            else:
+                holder[place[-1]] = wrong
+            try:
+                job.commit([Part.from_json(json.dumps(edited)), other])
+            except urlset.errors.Error as error:
+                refused += 1
+                assert "\n" not in str(error)
+                continue
+            assert sorted(e["loc"] for e in read_set(out)) == [*locs(100, 111), *locs(200, 203)]
+            job, content, other = written()
+    assert refused > 700
+    assert job.commit([Part.from_json(json.dumps(content)), other]).urls == 14
+    for text in ("[" * 100_000, "null", "3", "{}", "\udc80"):
+        with pytest.raises(urlset.ConfigError, match="not a part"):
+            Part.from_json(text)
+    with pytest.raises(urlset.ConfigError, match=r"not str: pass urlset\.Part\.from_json"):
+        plan(out).commit([other.to_json()])  # type: ignore[list-item]

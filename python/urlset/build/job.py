@@ -319,10 +319,24 @@ class Job:
     def _checked(self, parts: Iterable[Part]) -> list[Part]:
         checked: dict[str, Part] = {}
         for part in parts:
+            if not isinstance(part, Part):
+                raise ConfigError(
+                    f"commit takes parts, not {type(part).__name__}: pass"
+                    " urlset.Part.from_json(text) for the JSON of a part",
+                    code="job.part",
+                )
             if part.job != self.id:
                 raise ConfigError(f"part {part.id}: is of another job", code="job.part")
             if part.id in checked:
                 raise ConfigError(f"part {part.id}: is given twice", code="job.part")
+            # one set, and of ordered rows the locs
+            if len(part.outcomes) != 1 or any(
+                bool(one.firsts) != (self._plan.ordered and bool(one.shards))
+                for one in part.outcomes
+            ):
+                raise ConfigError(
+                    f"part {part.id}: is not one that write returned", code="job.part"
+                )
             checked[part.id] = part
         return list(checked.values())
 

@@ -17,6 +17,19 @@ COUNTS = ("rows", "urls", "rejected", "filtered", "duplicates", "expanded")
 _OF_SHARD = {one.name for one in fields(Shard)}
 #: the name of a shard that the core numbered
 _NUMBERED = r"(?s)(?P<stem>.+)-[0-9]{5,}(?P<suffix>\.(?:xml|txt)(?:\.gz)?)"
+#: what a part contains; one that was edited must not damage the manifest or the index
+_MAX = (1 << 63) - 1
+_MAX_LOC = 2_047
+_ID = r"[0-9a-f]{32}"
+_REJECTS = rf"rejects-(?:part-)?{_ID}-[0-9]{{1,9}}\.new"
+_HOST = r"[^\x00-\x20/<>&\"']+"
+_PATH = (
+    r"(?:[^./\x00][^/\x00]*/)?[^./\x00][^/\x00]*-[0-9a-f]{16}-[0-9a-f]{16}\.(?:xml|txt)(?:\.gz)?"
+)
+_DATE = (
+    r"[0-9]{4}(?:-[0-9]{2}(?:-[0-9]{2}"
+    r"(?:T[0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]+)?)?(?:Z|[+-][0-9]{2}:[0-9]{2}))?)?)?"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +115,11 @@ class Outcome:
     def is_balanced(self) -> bool:
         """Whether every row has one outcome and every URL is in a shard."""
         after = self.urls + self.rejected + self.filtered + self.duplicates
-        return self.rows + self.expanded == after and self.urls == sum(s.urls for s in self.shards)
+        return (
+            self.rows + self.expanded == after
+            and self.urls == sum(shard.urls for shard in self.shards)
+            and self.rejected == sum(self.rejects_by_code.values())
+        )
 
 
 def content_name(shard: Shard) -> str:
@@ -158,20 +175,22 @@ class Part:
         """
         try:
             content = json.loads(text)
-            outcomes = tuple(map(_outcome, content["outcomes"]))
-            part = cls(content["job"], content["id"], outcomes, tuple(content["rejects"]))
-            firsts = [loc for outcome in outcomes for loc in outcome.firsts]
-            if not all(isinstance(one, str) for one in (part.job, part.id, *part.rejects, *firsts)):
-                raise TypeError("part")
-            if any(len(one.firsts) not in (0, len(one.shards)) for one in outcomes):
+            if re.search(r"(?i)\\ud[89a-f]", text):
+                json.dumps(content, ensure_ascii=False).encode()  # a lone surrogate is not text
+            job, own, rejects = (content[key] for key in ("job", "id", "rejects"))
+            if not all(re.fullmatch(_ID, one) for one in (job, own)) or not isinstance(
+                rejects, list
+            ):
                 raise ValueError("part")
-        except (ValueError, KeyError, TypeError, AttributeError):
+            if not all(re.fullmatch(_REJECTS, name) for name in rejects):
+                raise ValueError("rejects")
+            return cls(job, own, tuple(map(_outcome, content["outcomes"])), tuple(rejects))
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             raise ConfigError("this is not a part of a job", code="job.part") from None
-        return part
 
 
 def _outcome(content: dict[str, Any]) -> Outcome:
-    return Outcome(
+    outcome = Outcome(
         **{
             **content,
             "shards": tuple(map(_shard, content["shards"])),
@@ -181,12 +200,41 @@ def _outcome(content: dict[str, Any]) -> Outcome:
             "ages": tuple(content.get("ages", ())),
         }
     )
+    counts = [getattr(outcome, key) for key in COUNTS]
+    for by_code in (outcome.rejects_by_code, outcome.notes):
+        _check(isinstance(by_code, dict))
+        counts += by_code.values()
+    start = 0
+    for group in outcome.groups:
+        counts.append(group.shards)
+        _check(group.host is None or re.fullmatch(_HOST, group.host))
+        own = outcome.shards[start : start + group.shards]
+        _check(all(shard.path.startswith(f"{group.stem}-") for shard in own))
+        start += group.shards
+    _check(start <= len(outcome.shards))
+    _check(all(type(number) is int and 0 <= number <= _MAX for number in (*counts, *outcome.ages)))
+    _check(all(isinstance(name, str) for pair in outcome.mapping for name in pair))
+    if outcome.last is not None:
+        _check(len(outcome.firsts) == len(outcome.shards) > 0)
+        _check(all(0 < len(loc) <= _MAX_LOC and loc <= outcome.last for loc in outcome.firsts))
+    else:
+        _check(not outcome.firsts)
+    return outcome
 
 
 def _shard(content: dict[str, Any]) -> Shard:
-    if content.keys() != _OF_SHARD:
-        raise TypeError("shard")
+    _check(content.keys() == _OF_SHARD)
     # the constructor of a frozen class takes five times as long, for each of 200,000 shards
     shard = object.__new__(Shard)
     shard.__dict__.update(content)
+    numbers = (shard.urls, shard.bytes, shard.compressed_bytes)
+    _check(all(type(number) is int and 0 < number <= _MAX for number in numbers))
+    _check(type(shard.changed) is bool and re.fullmatch(_PATH, shard.path))
+    _check(re.fullmatch(_ID, shard.digest))
+    _check(shard.lastmod is None or re.fullmatch(_DATE, shard.lastmod))
     return shard
+
+
+def _check(is_right: object) -> None:
+    if not is_right:
+        raise ValueError("part")
