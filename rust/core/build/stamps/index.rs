@@ -1,36 +1,36 @@
-//! The index of the records: their positions, sorted by key, in a temporary file.
+//! The index of the stamps: their positions, sorted by key, in a temporary file.
 //!
-//! One pass over the records distributes them to partitions by the first bits of their keys, which are
+//! One pass over the stamps distributes them to partitions by the first bits of their keys, which are
 //! hashes and fill partitions evenly; a thread computes the digest of the file meanwhile. Then each
-//! partition, which fits into a cache, is sorted. Measured: 35 ns of CPU time for each record.
+//! partition, which fits into a cache, is sorted. Measured: 35 ns of CPU time for each stamp.
 
 use std::fs::File;
-use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::thread::{ScopedJoinHandle, scope};
 
 use crate::error::{Error, Result};
-use crate::flow::history::{
-    Bits, GONE_RECORD, HASH_BITS, RECORD, Record, Table, damaged, unreadable,
-};
+use crate::file::{read_at, read_exact_at};
 use crate::flow::spill::{Segment, SpillFile};
+use crate::flow::stamps::bits::Bits;
+use crate::flow::stamps::stamp::{GONE_BYTES, HASH_BITS, STAMP_BYTES, Stamp};
+use crate::flow::stamps::table::{Table, damaged, unreadable};
 use crate::thread::{FirstError, start_scoped};
 
-/// Bytes that are read at once: a multiple of the size of each kind of record.
-const BLOCK: usize = RECORD * GONE_RECORD * 512;
+/// Bytes that are read at once: a multiple of the size of each kind of stamp.
+const BLOCK: usize = STAMP_BYTES * GONE_BYTES * 512;
 /// Bits of the number of a partition.
 const PARTITION_BITS: u32 = 10;
-/// Records of a partition that are written at once: 16 MiB in all partitions, so that the partitions of
-/// 2 million records are not written.
+/// Stamps of a partition that are written at once: 16 MiB in all partitions, so that the partitions of
+/// 2 million stamps are not written.
 const BUFFER: usize = if cfg!(test) { 3 } else { 2_048 };
 /// Threads that sort partitions, and the partitions that one sorts.
 const THREADS: usize = 4;
 const EACH: usize = 32;
-/// Records for which it takes longer to start threads.
+/// Stamps for which it takes longer to start threads.
 const FEW: u32 = if cfg!(test) { 1_000 } else { 1 << 16 };
 /// Bits of the number of a bucket, at least: each partition has several.
 const MIN_BITS: u32 = PARTITION_BITS + 2;
-/// Records of a bucket, on average.
+/// Stamps of a bucket, on average.
 const BUCKET: u32 = 8;
 
 /// Checks the digest of the file and makes the index.
@@ -38,13 +38,13 @@ const BUCKET: u32 = 8;
 /// # Errors
 /// `lastmod.damaged`, `output.spill`.
 pub(crate) fn build(table: &mut Table, folder: &Path, threads: usize) -> Result<()> {
-    let records = table.records();
-    let bits = (records / BUCKET).next_power_of_two().ilog2().max(MIN_BITS);
+    let stamps = table.count();
+    let bits = (stamps / BUCKET).next_power_of_two().ilog2().max(MIN_BITS);
     let mut file = SpillFile::new(&folder.join("lastmod-index.new"))?;
     let failed = FirstError::default();
     let (digest, partitions) = scope(|scope| {
         let digest = || digest(&table.file);
-        let digest = start_scoped(scope, "history", digest, |error| failed.report(error))?;
+        let digest = start_scoped(scope, "stamps", digest, |error| failed.report(error))?;
         let partitions = distribute(table, &mut file);
         Ok::<_, Error>((joined(digest), partitions))
     })?;
@@ -56,10 +56,10 @@ pub(crate) fn build(table: &mut Table, folder: &Path, threads: usize) -> Result<
     }
     table.starts = vec![0];
     table.starts.reserve_exact(1 << bits);
-    table.several = Bits::new(records);
+    table.several = Bits::new(stamps);
     let mut index = file.write(std::iter::empty())?;
-    // few records are sorted by one thread
-    let (threads, each) = if records < FEW { (1, 1 << PARTITION_BITS) } else { (threads, EACH) };
+    // few stamps are sorted by one thread
+    let (threads, each) = if stamps < FEW { (1, 1 << PARTITION_BITS) } else { (threads, EACH) };
     for some in partitions?.chunks(threads.clamp(1, THREADS) * each) {
         for sorted in sort_several(table, some, each, bits)? {
             let start = table.starts.last().copied().unwrap_or(0);
@@ -80,7 +80,7 @@ fn digest(file: &File) -> std::io::Result<String> {
     let (mut block, mut offset) = (vec![0; BLOCK], 0);
     let mut hasher = blake3::Hasher::new();
     loop {
-        let read = file.read_at(&mut block, offset)?;
+        let read = read_at(file, &mut block, offset)?;
         if read == 0 {
             return Ok(hasher.finalize().to_hex()[..32].to_owned());
         }
@@ -89,7 +89,7 @@ fn digest(file: &File) -> std::io::Result<String> {
     }
 }
 
-/// Records whose keys begin with the same bits, in 8 bytes each: the next 32 bits of the key, then the
+/// Stamps whose keys begin with the same bits, in 8 bytes each: the next 32 bits of the key, then the
 /// position.
 #[derive(Default)]
 struct Partition {
@@ -97,19 +97,19 @@ struct Partition {
     rest: Vec<u8>,
 }
 
-/// Distributes the records to partitions.
+/// Distributes the stamps to partitions.
 fn distribute(table: &Table, file: &mut SpillFile) -> Result<Vec<Partition>> {
     let mut partitions = Vec::new();
     partitions.resize_with(1 << PARTITION_BITS, Partition::default);
     let mut block = vec![0; BLOCK];
     let (mut offset, mut position) = (0_u64, 0_u32);
-    for (count, size) in [(table.live, RECORD), (table.gone, GONE_RECORD)] {
+    for (count, size) in [(table.live, STAMP_BYTES), (table.gone, GONE_BYTES)] {
         let mut left = count as usize * size;
         while left > 0 {
             let part = &mut block[..left.min(BLOCK)];
-            table.file.read_exact_at(part, offset).map_err(|e| unreadable(&table.name, &e))?;
-            for record in part.chunks_exact(size) {
-                let key = record.first_chunk().map_or(0, Record::key_of);
+            read_exact_at(&table.file, part, offset).map_err(|e| unreadable(&table.name, &e))?;
+            for stamp in part.chunks_exact(size) {
+                let key = stamp.first_chunk().map_or(0, Stamp::key_of);
                 let partition = &mut partitions[(key >> (HASH_BITS - PARTITION_BITS)) as usize];
                 let next = key >> (HASH_BITS - PARTITION_BITS - 32) & u64::from(u32::MAX);
                 let entry = next << 32 | u64::from(position);
@@ -133,9 +133,9 @@ struct Sorted {
     /// Positions in the order of the keys, in 4 bytes each; those of the same key in the order of
     /// content and lastmod.
     positions: Vec<u8>,
-    /// For each bucket the number of records up to its end.
+    /// For each bucket the number of stamps up to its end.
     ends: Vec<u32>,
-    /// The positions of records whose key another record has, too.
+    /// The positions of stamps whose key another stamp has, too.
     several: Vec<u32>,
 }
 
@@ -150,7 +150,7 @@ fn sort_several(
     let sorted = scope(|scope| {
         let start = |some| {
             let work = move || sort_each(table, some, bits);
-            start_scoped(scope, "history.sort", work, |error| failed.report(error))
+            start_scoped(scope, "stamps.sort", work, |error| failed.report(error))
         };
         let started = partitions.chunks(each).map(start).collect::<Result<Vec<_>>>()?;
         Ok::<Vec<_>, Error>(started.into_iter().map(joined).collect())
@@ -191,7 +191,7 @@ fn sort(table: &Table, partition: &Partition, bits: u32) -> Result<Sorted> {
         }
         let mut equal = (run.iter().map(|entry| *entry as u32))
             .map(|position| {
-                let Record { key, content, lastmod } = table.record(position)?;
+                let Stamp { key, content, lastmod } = table.stamp(position)?;
                 Ok((key, content, lastmod, position))
             })
             .collect::<Result<Vec<_>>>()?;
@@ -213,11 +213,13 @@ fn sort(table: &Table, partition: &Partition, bits: u32) -> Result<Sorted> {
 mod tests {
     use std::fs::File;
 
-    use crate::build::history::log::Log;
-    use crate::build::history::open::{Clock, OldFile, open};
+    use crate::build::stamps::log::Log;
+    use crate::build::stamps::open::{Clock, OldFile, open};
     use crate::flow::entry::NO_LASTMOD;
     use crate::flow::hash::HashKey;
-    use crate::flow::history::{Change, Cursor, Found, History, NO_RECORD, Record, Stamp};
+    use crate::flow::stamps::Stamps;
+    use crate::flow::stamps::cursor::{Cursor, Found};
+    use crate::flow::stamps::stamp::{Change, NO_STAMP, Stamp, Stamped};
 
     const CLOCK: Clock = Clock { now: 1_000_000, forget: 100 };
 
@@ -231,29 +233,29 @@ mod tests {
         }
     }
 
-    fn stamp(record: Record, old: u32) -> Stamp {
-        Stamp { record: record.to_bytes(), change: Change::Added, old }
+    fn stamped(stamp: Stamp, old: u32) -> Stamped {
+        Stamped { stamp: stamp.to_bytes(), change: Change::Added, old }
     }
 
-    /// Records, some of which share a key or are equal.
-    fn records(count: u64) -> Vec<Record> {
+    /// Stamps, some of which share a key or are equal.
+    fn some(count: u64) -> Vec<Stamp> {
         let mut random = Random(count);
         let key = HashKey::fixed(1, 2);
-        let record = |_| Record {
+        let stamp = |_| Stamp {
             key: key.hash64(&random.below(count * 3).to_le_bytes()) >> 16,
             content: 1 + random.below(3),
             lastmod: [NO_LASTMOD, 20_261_122_030_000 * 2 + 1][random.below(2) as usize],
         };
-        (0..count).map(record).collect()
+        (0..count).map(stamp).collect()
     }
 
-    /// What a lookup must return: the last of the records in question decides.
-    fn expected(records: &[Record], key: u64, content: u64) -> (Change, i64) {
-        let of_key = || records.iter().filter(|record| record.key == key);
-        let newest = |same: &dyn Fn(&Record) -> bool| {
-            of_key().filter(|record| same(record)).map(|record| record.lastmod).max()
+    /// What a lookup must return: the last of the stamps in question decides.
+    fn expected(stamps: &[Stamp], key: u64, content: u64) -> (Change, i64) {
+        let of_key = || stamps.iter().filter(|stamp| stamp.key == key);
+        let newest = |same: &dyn Fn(&Stamp) -> bool| {
+            of_key().filter(|stamp| same(stamp)).map(|stamp| stamp.lastmod).max()
         };
-        match (newest(&|record| record.content == content), newest(&|_| true)) {
+        match (newest(&|stamp| stamp.content == content), newest(&|_| true)) {
             (Some(lastmod), _) => (Change::Kept, lastmod),
             (None, Some(lastmod)) => (Change::Changed, lastmod),
             (None, None) => (Change::Added, NO_LASTMOD),
@@ -262,78 +264,78 @@ mod tests {
 
     #[test]
     fn lookups_agree_with_a_plain_search() {
-        let folder = std::env::temp_dir().join(format!("urlset-history-{}", std::process::id()));
+        let folder = std::env::temp_dir().join(format!("urlset-stamps-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         for count in [1, 2, 7, 65, 700, 3_000] {
-            let records = records(count);
-            let path = folder.join("records");
-            let history = open(None, CLOCK, &folder, 2).unwrap();
-            let mut log = Log::new(&history, &path).unwrap();
-            for part in records.chunks(13) {
-                let stamps: Vec<_> = part.iter().map(|record| stamp(*record, NO_RECORD)).collect();
+            let stamps = some(count);
+            let path = folder.join("stamps");
+            let known = open(None, CLOCK, &folder, 2).unwrap();
+            let mut log = Log::new(&known, &path).unwrap();
+            for part in stamps.chunks(13) {
+                let stamps: Vec<_> = part.iter().map(|stamp| stamped(*stamp, NO_STAMP)).collect();
                 log.push(&stamps).unwrap();
             }
             let digest = log.finish().unwrap().digest;
             let reopened = |digest: &str| {
                 let file = File::open(&path).unwrap();
-                let old = OldFile { file, name: "records".into(), digest: digest.into() };
+                let old = OldFile { file, name: "stamps".into(), digest: digest.into() };
                 open(Some(old), CLOCK, &folder, 3)
             };
-            let history = reopened(&digest).unwrap();
+            let known = reopened(&digest).unwrap();
             assert!(reopened("0").is_err());
-            look_up(&history, &records);
-            gone(&history, &records, &folder);
+            look_up(&known, &stamps);
+            gone(&known, &stamps, &folder);
             std::fs::remove_file(&path).unwrap();
         }
         std::fs::remove_dir_all(&folder).unwrap();
     }
 
-    fn look_up(history: &History, records: &[Record]) {
+    fn look_up(known: &Stamps, stamps: &[Stamp]) {
         let mut random = Random(7);
-        let mut cursor = Cursor::new(history);
+        let mut cursor = Cursor::new(known);
         // in their order with gaps, then in any order, on the disk and in memory
-        let in_order = (0..records.len()).filter(|at| at % 5 != 0 && at % 40 < 25);
+        let in_order = (0..stamps.len()).filter(|at| at % 5 != 0 && at % 40 < 25);
         let in_order: Vec<_> = in_order.collect();
-        let any = (0..400).map(|_| random.below(records.len() as u64) as usize);
+        let any = (0..400).map(|_| random.below(stamps.len() as u64) as usize);
         for at in in_order.into_iter().chain(any) {
             for (key, content) in [
-                (records[at].key, records[at].content),
-                (records[at].key, 9),
-                (records[at].key ^ 1 << 40, 1),
+                (stamps[at].key, stamps[at].content),
+                (stamps[at].key, 9),
+                (stamps[at].key ^ 1 << 40, 1),
             ] {
                 let Found { change, lastmod, old } = cursor.find(key, content);
-                assert_eq!((change, lastmod), expected(records, key, content));
+                assert_eq!((change, lastmod), expected(stamps, key, content));
                 if change != Change::Added {
-                    assert_eq!(records[old as usize].key, key);
+                    assert_eq!(stamps[old as usize].key, key);
                 }
             }
         }
-        let table = history.table.as_ref().unwrap();
+        let table = known.table.as_ref().unwrap();
         table.check().unwrap();
         assert!(table.memory.get().is_some());
     }
 
     /// Writes some URLs again: the others are gone.
-    fn gone(history: &History, records: &[Record], folder: &std::path::Path) {
+    fn gone(known: &Stamps, stamps: &[Stamp], folder: &std::path::Path) {
         let path = folder.join("next");
-        let mut log = Log::new(history, &path).unwrap();
-        let written: Vec<_> = (0..records.len()).filter(|at| at % 3 == 0).collect();
+        let mut log = Log::new(known, &path).unwrap();
+        let written: Vec<_> = (0..stamps.len()).filter(|at| at % 3 == 0).collect();
         for &at in &written {
-            log.push(&[stamp(records[at], at as u32)]).unwrap();
+            log.push(&[stamped(stamps[at], at as u32)]).unwrap();
         }
         let changes = log.finish().unwrap();
-        let is_written = |record: &Record| written.iter().any(|&at| records[at].key == record.key);
-        let gone: Vec<_> = records.iter().filter(|record| !is_written(record)).collect();
+        let is_written = |stamp: &Stamp| written.iter().any(|&at| stamps[at].key == stamp.key);
+        let gone: Vec<_> = stamps.iter().filter(|stamp| !is_written(stamp)).collect();
         assert_eq!(changes.gone, gone.len() as u64);
-        for (later, known) in [(99, true), (100, false)] {
+        for (later, is_known) in [(99, true), (100, false)] {
             let file = File::open(&path).unwrap();
             let old = OldFile { file, name: "next".into(), digest: changes.digest.clone() };
             let clock = Clock { now: CLOCK.now + later, ..CLOCK };
-            let history = open(Some(old), clock, folder, 1).unwrap();
-            let mut cursor = Cursor::new(&history);
-            for record in &gone {
-                let found = cursor.find(record.key, record.content);
-                assert_eq!(found.change == Change::Kept, known);
+            let known = open(Some(old), clock, folder, 1).unwrap();
+            let mut cursor = Cursor::new(&known);
+            for stamp in &gone {
+                let found = cursor.find(stamp.key, stamp.content);
+                assert_eq!(found.change == Change::Kept, is_known);
             }
         }
         std::fs::remove_file(&path).unwrap();

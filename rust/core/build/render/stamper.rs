@@ -13,8 +13,11 @@ use crate::build::render::rules::Rules;
 use crate::flow::chunk::{Chunk, Reject};
 use crate::flow::entry::NO_LASTMOD;
 use crate::flow::hash::HashKey;
-use crate::flow::history::{Change, Cursor, HASH_BITS, History, NO_RECORD, RECORD, Record, Stamp};
 use crate::flow::row::Row;
+use crate::flow::stamps::Stamps;
+use crate::flow::stamps::cursor::Cursor;
+use crate::flow::stamps::stamp::{Change, HASH_BITS, NO_STAMP, STAMP_BYTES, Stamp, Stamped};
+use crate::flow::stamps::table::Table;
 use crate::sitemap::date::{Order, write_order};
 
 /// The end of a loc, and a lastmod behind it.
@@ -23,8 +26,8 @@ const OPEN: &[u8; 9] = b"<lastmod>";
 const CLOSE: &[u8; 10] = b"</lastmod>";
 
 /// Decides the lastmod of the rows of one batch.
-pub(crate) struct HistoryWriter<'r> {
-    history: &'r History,
+pub(crate) struct Stamper<'r> {
+    stamps: &'r Stamps,
     cursor: Cursor<'r>,
     content: Content,
     /// the list of columns is another one than in the last build: contents cannot be compared
@@ -36,39 +39,38 @@ pub(crate) struct HistoryWriter<'r> {
     hash: u64,
     /// the lastmod that the current row has by itself
     own: Order,
-    /// the record of the last URL
-    pub stamp: Stamp,
+    /// the stamp of the last URL
+    pub stamped: Stamped,
 }
 
-impl<'r> HistoryWriter<'r> {
-    pub fn new(history: &'r History, plan: &Plan) -> HistoryWriter<'r> {
-        let known =
-            |table: &crate::flow::history::Table| table.columns.contains(&plan.content_list);
-        HistoryWriter {
-            history,
-            cursor: Cursor::new(history),
-            content: Content::new(history.key),
-            adopts: history.table.as_ref().is_some_and(|table| !known(table)),
+impl<'r> Stamper<'r> {
+    pub fn new(stamps: &'r Stamps, plan: &Plan) -> Stamper<'r> {
+        let known = |table: &Table| table.columns.contains(&plan.content_list);
+        Stamper {
+            stamps,
+            cursor: Cursor::new(stamps),
+            content: Content::new(stamps.key),
+            adopts: stamps.table.as_ref().is_some_and(|table| !known(table)),
             expands: plan.alternates.as_ref().is_some_and(|from| from.rows),
             key: 0,
             hash: 0,
             own: NO_LASTMOD,
-            stamp: Stamp { record: [0; RECORD], change: Change::Added, old: NO_RECORD },
+            stamped: Stamped { stamp: [0; STAMP_BYTES], change: Change::Added, old: NO_STAMP },
         }
     }
 
     /// The key of the hashes.
     pub fn key(&self) -> HashKey {
-        self.history.key
+        self.stamps.key
     }
 
     /// Begins a row, given the hash of its loc.
     #[inline]
     pub fn begin(&mut self, loc: u128) {
-        self.key = History::part(loc);
+        self.key = Stamps::part(loc);
     }
 
-    /// Appends the lastmod of a row, and records it.
+    /// Appends the lastmod of a row, and stamps it.
     #[inline]
     pub fn lastmod(
         &mut self,
@@ -81,14 +83,14 @@ impl<'r> HistoryWriter<'r> {
         self.own = NO_LASTMOD;
         let mut newest = self.decide(self.key);
         let before = out.end();
-        let is_new = self.stamp.change == Change::Added;
+        let is_new = self.stamped.change == Change::Added;
         if is_new || self.expands {
             self.own = lastmod(rules, plan, value, row, chunk, out)?;
             if is_new {
                 newest = self.added();
             }
         }
-        chunk.stamps.push(self.stamp);
+        chunk.stamps.push(self.stamped);
         if is_new && self.own != NO_LASTMOD {
             return Ok(newest); // it was just written
         }
@@ -110,9 +112,9 @@ impl<'r> HistoryWriter<'r> {
     /// The text of the lastmod of another URL with the content of the current row: the end of its
     /// loc and its lastmod.
     pub fn of_alternate(&mut self, loc: &[u8]) -> (Vec<u8>, Order) {
-        let key = self.history.hash(loc);
+        let key = self.stamps.hash(loc);
         let mut lastmod = self.decide(key);
-        if self.stamp.change == Change::Added {
+        if self.stamped.change == Change::Added {
             let own = self.key;
             self.key = key;
             lastmod = self.added();
@@ -129,17 +131,17 @@ impl<'r> HistoryWriter<'r> {
         (out, lastmod)
     }
 
-    /// The lastmod of a URL; that of one that is new is decided by [`HistoryWriter::added`].
+    /// The lastmod of a URL; that of one that is new is decided by [`Stamper::added`].
     #[inline]
     fn decide(&mut self, key: u64) -> Order {
         let found = self.cursor.find(key, self.hash);
         let (change, lastmod) = match found.change {
-            _ if found.old == NO_RECORD => (Change::Added, NO_LASTMOD),
+            _ if found.old == NO_STAMP => (Change::Added, NO_LASTMOD),
             _ if self.adopts => (Change::Adopted, found.lastmod),
-            Change::Changed if found.lastmod > self.history.now => {
+            Change::Changed if found.lastmod > self.stamps.now => {
                 (Change::ClockBehind, found.lastmod)
             }
-            Change::Changed => (Change::Changed, self.history.now),
+            Change::Changed => (Change::Changed, self.stamps.now),
             change => (change, found.lastmod),
         };
         self.set(key, change, lastmod, found.old);
@@ -148,25 +150,25 @@ impl<'r> HistoryWriter<'r> {
 
     /// The lastmod of a URL that is new.
     fn added(&mut self) -> Order {
-        let first = self.history.table.is_none();
+        let first = self.stamps.table.is_none();
         let lastmod = match self.own {
-            NO_LASTMOD if !first => self.history.now,
+            NO_LASTMOD if !first => self.stamps.now,
             own => own,
         };
-        self.set(self.key, Change::Added, lastmod, NO_RECORD);
+        self.set(self.key, Change::Added, lastmod, NO_STAMP);
         lastmod
     }
 
     #[inline]
     fn set(&mut self, key: u64, change: Change, lastmod: Order, old: u32) {
-        let record = Record { key, content: self.hash, lastmod }.to_bytes();
-        self.stamp = Stamp { record, change, old };
+        let stamp = Stamp { key, content: self.hash, lastmod }.to_bytes();
+        self.stamped = Stamped { stamp, change, old };
     }
 
-    /// A record contains a lastmod that is no date.
+    /// A stamp contains a lastmod that is no date.
     #[cold]
     fn invalid(&self) {
-        if let Some(table) = &self.history.table {
+        if let Some(table) = &self.stamps.table {
             // the collector ends the run
             let _ = table.failed.set(table.damaged("contains a time that is none"));
         }

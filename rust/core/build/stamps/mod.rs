@@ -1,8 +1,8 @@
 //! The times at which the content of URLs last changed (`--lastmod-from`), from build to build.
 //!
 //! ```text
-//! records of the URLs that the last build wrote, 18 bytes each, in the order of its input
-//! records of URLs that are gone, 26 bytes each: with the time since when
+//! stamps of the URLs that the last build wrote, 18 bytes each, in the order of its input
+//! stamps of URLs that are gone, 26 bytes each: with the time since when
 //! digests of the lists of columns that the inputs had, 8 bytes each
 //! trailer: version, counts, key of the hashes
 //! ```
