@@ -43,8 +43,8 @@ from .index import Sitemap, index_name, render_indexes
 from .names import check_files, splits_index
 from .part import COUNTS, Outcome, Part
 from .plan import Plan
-from .stamps import Stamps
 from .rejects import check_rejects, keep_rejects
+from .stamps import Stamps
 
 #: 29 of 100 are 29%, although 0.29 * 100 is less than 29 in floating point
 ROUNDING = 1e-12

@@ -30,9 +30,9 @@ from ..transport.target import Target
 from .commit import Commit
 from .part import Part
 from .plan import Plan, make_plan, make_plan_of_parts
-from .stamps import Stamps
 from .source import Input, Source, open_inputs
 from .source.objects import refuse_pages
+from .stamps import Stamps
 from .write import OnProgress, Writer, close_all
 
 if TYPE_CHECKING:

@@ -17,8 +17,8 @@ from .gzip import encoder
 from .names import taken_by, taken_stems
 from .part import Outcome, Part, content_name
 from .plan import Plan, index_of_sets
-from .stamps import Stamps
 from .source import Input
+from .stamps import Stamps
 
 #: called about ten times a second while rows are read
 OnProgress = Callable[["_core.Progress", list[Input]], None]
