@@ -105,7 +105,7 @@ pub fn run(config: &Config, run: Run<'_>) -> Result<Outcome, RunError> {
 
 fn run_all(config: &Config, run: Run<'_>, panic: &Arc<FirstError>) -> Result<Outcome, RunError> {
     let Run { sources, destination, rejects, progress, seen, stamps } = run;
-    let mut seen_urls = (config.duplicates != Duplicates::Keep).then(|| seen.take());
+    let seen_urls = (config.duplicates != Duplicates::Keep).then(|| seen.take());
     let rules = Rules::new(config, seen_urls.as_ref().map(|seen| seen.key))?;
     let writer = ShardWriter::new(config, destination);
     let (pool, gate) = (Pool::default(), Gate::default());
@@ -122,9 +122,6 @@ fn run_all(config: &Config, run: Run<'_>, panic: &Arc<FirstError>) -> Result<Out
     });
     let opened = opened.transpose()?;
     let rules = Arc::new(rules.with_stamps(opened.as_ref().map(|(stamps, _)| stamps.clone())));
-    if let (Some(seen), Some(key)) = (&mut seen_urls, rules.key) {
-        seen.key = key; // with stamps no run comes before
-    }
     let log = opened.as_ref().map(|(stamps, new)| Log::new(stamps, new)).transpose()?;
 
     let outcome = thread::scope(|scope| {

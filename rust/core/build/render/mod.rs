@@ -13,6 +13,7 @@ mod image;
 mod invalid;
 pub mod loc;
 mod mapping;
+mod number;
 pub mod plan;
 mod prefix;
 pub mod row;

@@ -249,13 +249,10 @@ impl<'r> Renderer<'r> {
             info.notes().for_each(|code| chunk.note(code));
         }
         if let Some(key) = rules.key {
-            let hash = key.hash128(&chunk.bytes[start..]);
-            chunk.keys.push(hash);
-            if let Some(stamper) = &mut self.stamper {
-                stamper.begin(hash);
-            }
-        } else if let Some(stamper) = &mut self.stamper {
-            stamper.begin(stamper.key().hash128(&chunk.bytes[start..]));
+            chunk.keys.push(key.hash128(&chunk.bytes[start..]));
+        }
+        if let Some(stamper) = &mut self.stamper {
+            stamper.begin(&chunk.bytes[start..]);
         }
         if rules.boundaries {
             let boundary = boundary_hash(&chunk.bytes[start..]);

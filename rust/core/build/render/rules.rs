@@ -112,11 +112,9 @@ impl Rules {
         }
     }
 
-    /// The same rules for a build in which content decides lastmod. Duplicates are looked for with the
-    /// hash of the loc that the stamps have: each loc is hashed once.
+    /// The same rules for a build in which content decides lastmod.
     pub fn with_stamps(self, stamps: Option<Arc<Stamps>>) -> Rules {
-        let key = stamps.as_ref().map(|stamps| stamps.key);
-        Rules { stamps, key: self.key.map(|own| key.unwrap_or(own)), ..self }
+        Rules { stamps, ..self }
     }
 
     #[inline]

@@ -12,10 +12,9 @@ use crate::build::render::plan::Plan;
 use crate::build::render::rules::Rules;
 use crate::flow::chunk::{Chunk, Reject};
 use crate::flow::entry::NO_LASTMOD;
-use crate::flow::hash::HashKey;
 use crate::flow::row::Row;
 use crate::flow::stamps::Stamps;
-use crate::flow::stamps::cursor::Cursor;
+use crate::flow::stamps::cursor::{Cursor, Found};
 use crate::flow::stamps::stamp::{Change, HASH_BITS, NO_STAMP, STAMP_BYTES, Stamp, Stamped};
 use crate::flow::stamps::table::Table;
 use crate::sitemap::date::{Order, write_order};
@@ -49,7 +48,7 @@ impl<'r> Stamper<'r> {
         Stamper {
             stamps,
             cursor: Cursor::new(stamps),
-            content: Content::new(stamps.key),
+            content: Content::new(stamps.hash),
             adopts: stamps.table.as_ref().is_some_and(|table| !known(table)),
             expands: plan.alternates.as_ref().is_some_and(|from| from.rows),
             key: 0,
@@ -59,18 +58,13 @@ impl<'r> Stamper<'r> {
         }
     }
 
-    /// The key of the hashes.
-    pub fn key(&self) -> HashKey {
-        self.stamps.key
-    }
-
-    /// Begins a row, given the hash of its loc.
+    /// Begins a row, given its loc.
     #[inline]
-    pub fn begin(&mut self, loc: u128) {
-        self.key = Stamps::part(loc);
+    pub fn begin(&mut self, loc: &[u8]) {
+        self.key = self.stamps.hash(loc);
     }
 
-    /// Appends the lastmod of a row, and stamps it.
+    /// Appends the lastmod of a row, and keeps its stamp.
     #[inline]
     pub fn lastmod(
         &mut self,
@@ -80,16 +74,16 @@ impl<'r> Stamper<'r> {
         out: &mut FieldWriter,
     ) -> Result<Order, Box<Reject>> {
         self.hash = self.content.of(plan, row) >> (64 - HASH_BITS);
-        self.own = NO_LASTMOD;
-        let mut newest = self.decide(self.key);
+        let (change, mut newest, old) = self.decide(self.key);
         let before = out.end();
-        let is_new = self.stamped.change == Change::Added;
+        let is_new = change == Change::Added;
         if is_new || self.expands {
             self.own = lastmod(rules, plan, value, row, chunk, out)?;
-            if is_new {
-                newest = self.added();
-            }
         }
+        if is_new {
+            newest = self.of_new();
+        }
+        self.set(self.key, change, newest, old);
         chunk.stamps.push(self.stamped);
         if is_new && self.own != NO_LASTMOD {
             return Ok(newest); // it was just written
@@ -113,13 +107,11 @@ impl<'r> Stamper<'r> {
     /// loc and its lastmod.
     pub fn of_alternate(&mut self, loc: &[u8]) -> (Vec<u8>, Order) {
         let key = self.stamps.hash(loc);
-        let mut lastmod = self.decide(key);
-        if self.stamped.change == Change::Added {
-            let own = self.key;
-            self.key = key;
-            lastmod = self.added();
-            self.key = own;
+        let (change, mut lastmod, old) = self.decide(key);
+        if change == Change::Added {
+            lastmod = self.of_new();
         }
+        self.set(key, change, lastmod, old);
         let mut out = END.to_vec();
         if lastmod != NO_LASTMOD {
             let mut text = [0; 20];
@@ -131,32 +123,27 @@ impl<'r> Stamper<'r> {
         (out, lastmod)
     }
 
-    /// The lastmod of a URL; that of one that is new is decided by [`Stamper::added`].
+    /// What happened to a URL, its lastmod, and a former stamp of it. The lastmod of a new one is
+    /// that of [`Stamper::of_new`].
     #[inline]
-    fn decide(&mut self, key: u64) -> Order {
-        let found = self.cursor.find(key, self.hash);
-        let (change, lastmod) = match found.change {
-            _ if found.old == NO_STAMP => (Change::Added, NO_LASTMOD),
-            _ if self.adopts => (Change::Adopted, found.lastmod),
-            Change::Changed if found.lastmod > self.stamps.now => {
-                (Change::ClockBehind, found.lastmod)
-            }
-            Change::Changed => (Change::Changed, self.stamps.now),
-            change => (change, found.lastmod),
+    fn decide(&mut self, key: u64) -> (Change, Order, u32) {
+        let Found { change, lastmod, old } = self.cursor.find(key, self.hash);
+        let now = self.stamps.now;
+        let (change, lastmod) = match change {
+            Change::Added => (Change::Added, NO_LASTMOD),
+            _ if self.adopts => (Change::Adopted, lastmod),
+            Change::Changed if lastmod > now => (Change::ClockBehind, lastmod),
+            Change::Changed => (Change::Changed, now),
+            change => (change, lastmod),
         };
-        self.set(key, change, lastmod, found.old);
-        lastmod
+        (change, lastmod, old)
     }
 
     /// The lastmod of a URL that is new.
-    fn added(&mut self) -> Order {
-        let first = self.stamps.table.is_none();
-        let lastmod = match self.own {
-            NO_LASTMOD if !first => self.stamps.now,
-            own => own,
-        };
-        self.set(self.key, Change::Added, lastmod, NO_STAMP);
-        lastmod
+    #[inline]
+    fn of_new(&self) -> Order {
+        let is_first = self.stamps.table.is_none();
+        if self.own == NO_LASTMOD && !is_first { self.stamps.now } else { self.own }
     }
 
     #[inline]

@@ -12,7 +12,7 @@ use crate::flow::entry::NO_LASTMOD;
 use crate::flow::outcome::LastmodChanges;
 use crate::flow::stamps::Stamps;
 use crate::flow::stamps::bits::Bits;
-use crate::flow::stamps::stamp::{Change, NO_STAMP, STAMP_BYTES, Stamp, Stamped, UNKNOWN};
+use crate::flow::stamps::stamp::{NO_STAMP, STAMP_BYTES, Stamp, Stamped, UNKNOWN};
 use crate::flow::stamps::table::Table;
 
 /// Bytes that are written at once.
@@ -33,6 +33,8 @@ pub struct Log<'h> {
     /// the stamps of the last build whose URLs were written again
     seen: Bits,
     columns: BTreeSet<u64>,
+    /// by [`crate::flow::stamps::stamp::Change`]
+    counts: [u64; 5],
     changes: LastmodChanges,
 }
 
@@ -53,6 +55,7 @@ impl<'h> Log<'h> {
             gone: 0,
             seen: Bits::new(count),
             columns: BTreeSet::new(),
+            counts: [0; 5],
             changes: LastmodChanges { first, ..LastmodChanges::default() },
         })
     }
@@ -70,24 +73,17 @@ impl<'h> Log<'h> {
         if let Some(table) = &self.stamps.table {
             table.check()?;
         }
-        for stamp in stamps {
-            self.block.extend_from_slice(&stamp.stamp);
-            if self.block.len() >= BLOCK {
-                self.write()?;
-            }
-            self.seen.insert(stamp.old); // nothing for NO_STAMP
-            match stamp.change {
-                Change::Kept => self.changes.kept += 1,
-                Change::Changed => self.changes.changed += 1,
-                Change::ClockBehind => {
-                    self.changes.changed += 1;
-                    self.changes.clock_behind += 1;
-                }
-                Change::Adopted => self.changes.adopted += 1,
-                Change::Added => self.changes.added += 1,
-            }
-            self.changes.without +=
-                u64::from(Stamp::from_bytes(&stamp.stamp).lastmod == NO_LASTMOD);
+        let start = self.block.len();
+        self.block.resize(start + stamps.len() * STAMP_BYTES, 0);
+        let (places, _) = self.block[start..].as_chunks_mut();
+        for (place, Stamped { stamp, change, old }) in places.iter_mut().zip(stamps) {
+            *place = *stamp;
+            self.seen.insert(*old); // nothing for NO_STAMP
+            self.changes.without += u64::from(Stamp::from_bytes(stamp).lastmod == NO_LASTMOD);
+            self.counts[*change as usize] += 1;
+        }
+        if self.block.len() >= BLOCK {
+            self.write()?;
         }
         self.live += stamps.len() as u64;
         Ok(())
@@ -130,6 +126,10 @@ impl<'h> Log<'h> {
         trailer.extend_from_slice(&high.to_le_bytes());
         self.block.append(&mut trailer);
         self.write()?;
+        let [kept, changed, clock_behind, adopted, added] = self.counts;
+        let changed = changed + clock_behind;
+        self.changes =
+            LastmodChanges { kept, changed, clock_behind, adopted, added, ..self.changes };
         self.changes.bytes = self.bytes;
         self.changes.digest = self.hasher.finalize().to_hex()[..32].to_owned();
         let old = self.stamps.table.as_ref();

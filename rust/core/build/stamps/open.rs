@@ -10,7 +10,7 @@ use crate::build::stamps::index;
 use crate::build::stamps::{MAGIC, TRAILER};
 use crate::error::{ErrorCode, Result};
 use crate::file::read_exact_at;
-use crate::flow::hash::HashKey;
+use crate::flow::hash::{FastHash, HashKey};
 use crate::flow::stamps::Stamps;
 use crate::flow::stamps::stamp::{GONE_BYTES, STAMP_BYTES};
 use crate::flow::stamps::table::{Table, damaged, unreadable};
@@ -54,7 +54,14 @@ pub fn open(old: Option<OldFile>, clock: Clock, folder: &Path, threads: usize) -
             (key, Some(table))
         }
     };
-    Ok(Stamps { key, now, seconds: clock.now, forget: clock.forget, table })
+    Ok(Stamps {
+        key,
+        hash: FastHash::new(key),
+        now,
+        seconds: clock.now,
+        forget: clock.forget,
+        table,
+    })
 }
 
 fn read_trailer(OldFile { file, name, digest }: OldFile) -> Result<(HashKey, Table)> {

@@ -12,7 +12,8 @@
 //! stamps ([`Table::several`]) is always looked up in the index, and the last of the stamps that are
 //! in question decides; the index sorts them by content, then by lastmod.
 //!
-//! **Hashes.** 48 bits each, with a secret key. Two of 10 million URLs share a hash with a probability
+//! **Hashes.** 48 bits each, with a secret key, of a fast hash that is not cryptographic: who could
+//! find two values with the same hash without the key would only hide a change of his own page. Two of 10 million URLs share a hash with a probability
 //! of 0.2; they are then treated as one URL with two rows, which is harmless. A change is missed
 //! with a probability of 2⁻⁴⁸.
 //!
@@ -24,7 +25,7 @@ pub mod cursor;
 pub mod stamp;
 pub mod table;
 
-use crate::flow::hash::HashKey;
+use crate::flow::hash::{FastHash, HashKey};
 use crate::flow::stamps::stamp::HASH_BITS;
 use crate::flow::stamps::table::Table;
 use crate::sitemap::date::Order;
@@ -33,6 +34,8 @@ use crate::sitemap::date::Order;
 pub struct Stamps {
     /// The key of the hashes, which all builds of a set share.
     pub key: HashKey,
+    /// The hash with this key.
+    pub hash: FastHash,
     /// The lastmod of what changes: the start of the build.
     pub now: Order,
     /// The same in seconds since 1970.
@@ -44,15 +47,9 @@ pub struct Stamps {
 }
 
 impl Stamps {
-    /// The hash of a loc, as a stamp has it.
+    /// The hash of a loc or a content, as a stamp has it.
     #[inline]
-    pub fn hash(&self, loc: &[u8]) -> u64 {
-        Stamps::part(self.key.hash128(loc))
-    }
-
-    /// What a stamp has of the hash of a loc.
-    #[inline]
-    pub fn part(hash: u128) -> u64 {
-        (hash >> (128 - HASH_BITS)) as u64
+    pub fn hash(&self, bytes: &[u8]) -> u64 {
+        self.hash.of(bytes) >> (64 - HASH_BITS)
     }
 }
