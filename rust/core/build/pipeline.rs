@@ -52,6 +52,7 @@ use crate::build::shard::Packing;
 use crate::build::shard::packer::Limits;
 use crate::build::shard::sort::Sorter;
 use crate::build::shard::split::Splitter;
+use crate::build::stamps::index::check_digest;
 use crate::build::stamps::log::Log;
 use crate::build::stamps::open::{Clock, OldFile, open};
 use crate::build::write::rejects::RejectFile;
@@ -123,6 +124,7 @@ fn run_all(config: &Config, run: Run<'_>, panic: &Arc<FirstError>) -> Result<Out
     let opened = opened.transpose()?;
     let rules = Arc::new(rules.with_stamps(opened.as_ref().map(|(stamps, _)| stamps.clone())));
     let log = opened.as_ref().map(|(stamps, new)| Log::new(stamps, new)).transpose()?;
+    let known = opened.as_ref().and_then(|(stamps, _)| stamps.table.as_ref());
 
     let outcome = thread::scope(|scope| {
         // they are dropped with the closure, however it ends; then all threads of the scope end
@@ -146,6 +148,9 @@ fn run_all(config: &Config, run: Run<'_>, panic: &Arc<FirstError>) -> Result<Out
             memory: MemoryUse::default(),
         };
         start_reader(reader, sources, panic)?;
+        if let Some(table) = known {
+            start_scoped(scope, "stamps", || check_digest(table, &progress.stop), failed)?;
+        }
         let worker = Worker {
             rules: &rules,
             writer: &writer,
@@ -195,6 +200,9 @@ fn run_all(config: &Config, run: Run<'_>, panic: &Arc<FirstError>) -> Result<Out
         }
         result
     })?;
+    if let Some(table) = known {
+        table.check()?;
+    }
     writer.finish()?;
     Ok(outcome)
 }

@@ -11,6 +11,7 @@ use crate::build::pipeline::progress::Progress;
 use crate::build::pipeline::warnings::Warnings;
 use crate::build::render::rules::Rules;
 use crate::build::stamps::log::Log;
+use crate::build::stamps::syncer::Syncer;
 use crate::build::write::rejects::RejectFile;
 use crate::config::{Config, Duplicates, MaxRejects, OnInvalid, Output};
 use crate::error::{ErrorCode, Result};
@@ -31,6 +32,8 @@ pub(crate) struct Accounting<'r> {
     warnings: Warnings,
     /// the stamps of URLs, if content decides lastmod
     log: Option<Log<'r>>,
+    /// of their file, once they are complete
+    syncer: Option<Syncer>,
     /// the counts so far
     pub outcome: Outcome,
     position: BatchPosition,
@@ -83,6 +86,7 @@ impl<'r> Accounting<'r> {
             position,
             last,
             log,
+            syncer: None,
         })
     }
 
@@ -227,7 +231,8 @@ impl<'r> Accounting<'r> {
             );
             return Err(ErrorCode::InternalFates.error(message));
         }
-        self.outcome.lastmod = Some(log.finish()?);
+        let (changes, syncer) = log.finish()?;
+        (self.outcome.lastmod, self.syncer) = (Some(changes), Some(syncer));
         Ok(())
     }
 
@@ -248,6 +253,9 @@ impl<'r> Accounting<'r> {
             self.outcome.last = (!self.last.is_empty()).then(|| unescaped(&self.last));
         }
         (self.outcome.shards, self.outcome.sets) = (shards, sets);
+        if let Some(syncer) = self.syncer.take() {
+            syncer.finish()?;
+        }
         self.rejects.finish()?;
         check_rejects(self.rejects.rows(), self.outcome.rejected)?;
         check_outcomes(&self.outcome)?;

@@ -21,7 +21,7 @@ use crate::flow::cell::Cell;
 use crate::flow::hash::FastHash;
 use crate::flow::row::Row;
 use crate::flow::value::Value;
-use crate::sitemap::date::Lastmod;
+use crate::sitemap::date::{Lastmod, Order, canonical};
 
 /// The kind of a value in its common form.
 mod kind {
@@ -130,8 +130,8 @@ impl Content {
                 _ => self.long(|out| cell.write(out)),
             },
             Cell::Int(_) | Cell::UInt(_) => self.long(|out| cell.write(out)),
-            Cell::Date(days) => self.time(i64::from(days) * 86_400),
-            Cell::Instant(seconds) | Cell::Local(seconds) => self.time(seconds),
+            Cell::Date(days) => self.seconds(i64::from(days) * 86_400),
+            Cell::Instant(seconds) | Cell::Local(seconds) => self.seconds(seconds),
         }
     }
 
@@ -143,10 +143,13 @@ impl Content {
             if let Some((digits, scale)) = short_number(text) {
                 return self.number(digits, scale);
             }
-            if let [_, _, _, _, b'-', _, _, b'-', ..] = text
-                && let Some(time) = Lastmod::parse(text, None)
-            {
-                return self.time(time.instant());
+            if let [_, _, _, _, b'-', _, _, b'-', ..] = text {
+                if let Some((_, order)) = canonical(text, true, &mut [0; 20]) {
+                    return self.time(order);
+                }
+                if let Some(time) = Lastmod::parse(text, None) {
+                    return self.time(time.text(&mut [0; 20]).1);
+                }
             }
             if let Some(number) = Digits::parse(text) {
                 return self.digits(number, text);
@@ -175,8 +178,16 @@ impl Content {
         self.push(kind::TRUTH, u32::from(value), 0);
     }
 
-    fn time(&mut self, seconds: i64) {
-        self.push(kind::TIME, 0, seconds as u64);
+    /// The order of a date is that of its midnight without the last bit.
+    fn time(&mut self, order: Order) {
+        self.push(kind::TIME, 0, (order >> 1) as u64);
+    }
+
+    fn seconds(&mut self, seconds: i64) {
+        match Lastmod::from_seconds(seconds) {
+            Some(time) => self.time(time.text(&mut [0; 20]).1),
+            None => self.push(kind::TIME, 1, seconds as u64), // beyond the year 9999
+        }
     }
 
     /// `digits / 10^scale`, with at most [`MAX_DIGITS`] digits.

@@ -252,7 +252,7 @@ impl<'r> Renderer<'r> {
             chunk.keys.push(key.hash128(&chunk.bytes[start..]));
         }
         if let Some(stamper) = &mut self.stamper {
-            stamper.begin(&chunk.bytes[start..]);
+            stamper.begin(start..chunk.bytes.len());
         }
         if rules.boundaries {
             let boundary = boundary_hash(&chunk.bytes[start..]);

@@ -5,6 +5,8 @@
 //! gets the lastmod of its row; without one the start of the build, except in a first build, in
 //! which nothing is known.
 
+use std::ops::Range;
+
 use crate::build::render::content::Content;
 use crate::build::render::field::lastmod;
 use crate::build::render::field_writer::FieldWriter;
@@ -15,7 +17,7 @@ use crate::flow::entry::NO_LASTMOD;
 use crate::flow::row::Row;
 use crate::flow::stamps::Stamps;
 use crate::flow::stamps::cursor::{Cursor, Found};
-use crate::flow::stamps::stamp::{Change, HASH_BITS, NO_STAMP, STAMP_BYTES, Stamp, Stamped};
+use crate::flow::stamps::stamp::{Change, HASH_BITS, NO_STAMP, Stamp, Stamped};
 use crate::flow::stamps::table::Table;
 use crate::sitemap::date::{Order, write_order};
 
@@ -33,6 +35,7 @@ pub(crate) struct Stamper<'r> {
     adopts: bool,
     /// rows become several URLs, some of which may be new
     expands: bool,
+    loc: Range<usize>,
     /// the hash of the loc of the current row, and that of its content
     key: u64,
     hash: u64,
@@ -51,17 +54,23 @@ impl<'r> Stamper<'r> {
             content: Content::new(stamps.hash),
             adopts: stamps.table.as_ref().is_some_and(|table| !known(table)),
             expands: plan.alternates.as_ref().is_some_and(|from| from.rows),
+            loc: 0..0,
             key: 0,
             hash: 0,
             own: NO_LASTMOD,
-            stamped: Stamped { stamp: [0; STAMP_BYTES], change: Change::Added, old: NO_STAMP },
+            stamped: Stamped {
+                stamp: Stamp { key: 0, content: 0, lastmod: NO_LASTMOD },
+                change: Change::Added,
+                old: NO_STAMP,
+            },
         }
     }
 
-    /// Begins a row, given its loc.
+    /// Begins a row, given the place of its loc in the chunk. It is hashed later: what was just
+    /// written in other widths is read with a delay.
     #[inline]
-    pub fn begin(&mut self, loc: &[u8]) {
-        self.key = self.stamps.hash(loc);
+    pub fn begin(&mut self, loc: Range<usize>) {
+        self.loc = loc;
     }
 
     /// Appends the lastmod of a row, and keeps its stamp.
@@ -74,6 +83,7 @@ impl<'r> Stamper<'r> {
         out: &mut FieldWriter,
     ) -> Result<Order, Box<Reject>> {
         self.hash = self.content.of(plan, row) >> (64 - HASH_BITS);
+        self.key = self.stamps.hash(out.written(self.loc.clone()));
         let (change, mut newest, old) = self.decide(self.key);
         let before = out.end();
         let is_new = change == Change::Added;
@@ -148,7 +158,7 @@ impl<'r> Stamper<'r> {
 
     #[inline]
     fn set(&mut self, key: u64, change: Change, lastmod: Order, old: u32) {
-        let stamp = Stamp { key, content: self.hash, lastmod }.to_bytes();
+        let stamp = Stamp { key, content: self.hash, lastmod };
         self.stamped = Stamped { stamp, change, old };
     }
 

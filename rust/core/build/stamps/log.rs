@@ -6,17 +6,20 @@ use std::io::Write;
 use std::mem::take;
 use std::path::{Path, PathBuf};
 
+use crate::build::stamps::syncer::Syncer;
 use crate::build::stamps::{MAGIC, TRAILER};
 use crate::error::{Error, ErrorCode, Result};
 use crate::flow::entry::NO_LASTMOD;
 use crate::flow::outcome::LastmodChanges;
 use crate::flow::stamps::Stamps;
 use crate::flow::stamps::bits::Bits;
-use crate::flow::stamps::stamp::{NO_STAMP, STAMP_BYTES, Stamp, Stamped, UNKNOWN};
+use crate::flow::stamps::stamp::{NO_STAMP, STAMP_BYTES, Stamped, UNKNOWN};
 use crate::flow::stamps::table::Table;
 
 /// Bytes that are written at once.
 const BLOCK: usize = 256 << 10;
+/// Bytes that are brought to the disk at once.
+const SYNCED: u64 = 8 << 20;
 /// Limit of the stamps of a build: a position has 32 bits.
 const MAX_STAMPS: u64 = NO_STAMP as u64 - 1;
 
@@ -24,10 +27,13 @@ const MAX_STAMPS: u64 = NO_STAMP as u64 - 1;
 pub struct Log<'h> {
     stamps: &'h Stamps,
     file: File,
+    syncer: Syncer,
     path: PathBuf,
     hasher: blake3::Hasher,
     block: Vec<u8>,
     bytes: u64,
+    /// of these when the syncer was woken
+    woken: u64,
     live: u64,
     gone: u64,
     /// the stamps of the last build whose URLs were written again
@@ -46,11 +52,13 @@ impl<'h> Log<'h> {
         let first = stamps.table.is_none();
         Ok(Log {
             stamps,
+            syncer: Syncer::new(&file, path)?,
             file,
             path: path.to_owned(),
             hasher: blake3::Hasher::new(),
             block: Vec::with_capacity(BLOCK + STAMP_BYTES),
             bytes: 0,
+            woken: 0,
             live: 0,
             gone: 0,
             seen: Bits::new(count),
@@ -77,9 +85,9 @@ impl<'h> Log<'h> {
         self.block.resize(start + stamps.len() * STAMP_BYTES, 0);
         let (places, _) = self.block[start..].as_chunks_mut();
         for (place, Stamped { stamp, change, old }) in places.iter_mut().zip(stamps) {
-            *place = *stamp;
+            stamp.write(place);
             self.seen.insert(*old); // nothing for NO_STAMP
-            self.changes.without += u64::from(Stamp::from_bytes(stamp).lastmod == NO_LASTMOD);
+            self.changes.without += u64::from(stamp.lastmod == NO_LASTMOD);
             self.counts[*change as usize] += 1;
         }
         if self.block.len() >= BLOCK {
@@ -99,11 +107,16 @@ impl<'h> Log<'h> {
         self.bytes += self.block.len() as u64;
         let written = self.file.write_all(&self.block);
         self.block.clear();
+        if self.bytes >= self.woken + SYNCED {
+            self.woken = self.bytes;
+            self.syncer.wake();
+        }
         written.map_err(|e| Error::unwritable(&self.path, e))
     }
 
-    /// Adds the stamps of URLs that are gone, and ends the file.
-    pub fn finish(mut self) -> Result<LastmodChanges> {
+    /// Adds the stamps of URLs that are gone, and ends the file, which is on the disk when the syncer
+    /// has finished.
+    pub fn finish(mut self) -> Result<(LastmodChanges, Syncer)> {
         if let Some(table) = &self.stamps.table {
             table.check()?;
             self.keep_gone(table)?;
@@ -135,9 +148,9 @@ impl<'h> Log<'h> {
         let old = self.stamps.table.as_ref();
         // the same stamps again are not kept
         if old.is_none_or(|table| table.digest != self.changes.digest) {
-            self.file.sync_data().map_err(|e| Error::unwritable(&self.path, e))?;
+            self.syncer.wake();
         }
-        Ok(self.changes)
+        Ok((self.changes, self.syncer))
     }
 
     /// Writes the stamps of URLs that are gone, unless they are to be forgotten. A stamp whose URL
@@ -152,7 +165,10 @@ impl<'h> Log<'h> {
                 let is_written = match written.get(&stamp.key) {
                     Some(known) => *known,
                     None => {
-                        let any = table.all(stamp.key)?.into_iter().any(|p| seen.contains(p));
+                        let mut any = false;
+                        for at in table.all(stamp.key)? {
+                            any |= seen.contains(at?);
+                        }
                         *written.entry(stamp.key).or_insert(any)
                     }
                 };
@@ -169,7 +185,9 @@ impl<'h> Log<'h> {
             if !is_comparable {
                 stamp.content = UNKNOWN;
             }
-            self.block.extend_from_slice(&stamp.to_bytes());
+            let mut bytes = [0; STAMP_BYTES];
+            stamp.write(&mut bytes);
+            self.block.extend_from_slice(&bytes);
             self.block.extend_from_slice(&since.to_le_bytes());
             if self.block.len() >= BLOCK {
                 self.write()?;

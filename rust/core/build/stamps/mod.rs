@@ -7,14 +7,15 @@
 //! trailer: version, counts, key of the hashes
 //! ```
 //!
-//! All numbers are little-endian. [`open`] checks the digest of the file, which the manifest has, and
-//! makes an index of it in a temporary file; [`log`] writes the file of this build.
+//! All numbers are little-endian. [`open`] makes an index of the file in a temporary one; its digest,
+//! which the manifest has, is checked while rows are read. [`log`] writes the file of this build.
 
 pub mod index;
 pub mod log;
 pub mod open;
+pub mod syncer;
 
 /// The first bytes of the trailer; another version has others.
-pub(crate) const MAGIC: [u8; 8] = *b"urlset\0\x01";
+pub(crate) const MAGIC: [u8; 8] = *b"urlset\0\x02";
 /// Bytes of the trailer.
 pub(crate) const TRAILER: usize = 8 + 3 * 4 + 2 * 8;

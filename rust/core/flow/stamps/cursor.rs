@@ -11,7 +11,7 @@ use crate::sitemap::date::Order;
 /// been deleted. Comparing one takes 1 ns, the index 3 µs.
 const AHEAD: u32 = 8;
 /// Stamps that a cursor reads at once: at first, and where it reads on.
-const WINDOW: (u32, u32) = (64, 4_096);
+const WINDOW: (u32, u32) = (64, 1_024);
 
 /// What a lookup returns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,6 +22,20 @@ pub struct Found {
     pub lastmod: Order,
     /// A stamp of the URL, or [`NO_STAMP`].
     pub old: u32,
+}
+
+/// There is no stamp.
+const ADDED: Found = Found { change: Change::Added, lastmod: NO_LASTMOD, old: NO_STAMP };
+
+/// There is one.
+#[inline]
+fn found(position: u32, stamp: Stamp, content: u64) -> Found {
+    let change = match stamp.content {
+        UNKNOWN => Change::Adopted,
+        same if same == content => Change::Kept,
+        _ => Change::Changed,
+    };
+    Found { change, lastmod: stamp.lastmod, old: position }
 }
 
 /// Finds the stamps of URLs that are mostly in the order of the stamps.
@@ -43,55 +57,50 @@ impl<'h> Cursor<'h> {
     /// Looks up a URL.
     #[inline]
     pub fn find(&mut self, key: u64, content: u64) -> Found {
-        let added = Found { change: Change::Added, lastmod: NO_LASTMOD, old: NO_STAMP };
-        let Some(table) = &self.stamps.table else { return added };
-        let found = match self.ahead(table, key) {
-            Ok(Some((position, stamp))) if !table.several.contains(position) => {
-                Ok(Some((position, stamp)))
+        let Some(table) = &self.stamps.table else { return ADDED };
+        match self.ahead(table, key) {
+            Some((position, stamp)) if !table.several.contains(position) => {
+                found(position, stamp, content)
             }
-            Ok(_) => self.ask(table, key, content),
-            Err(error) => Err(error),
-        };
-        match found {
-            Ok(Some((old, stamp))) => {
-                let change = match stamp.content {
-                    UNKNOWN => Change::Adopted,
-                    same if same == content => Change::Kept,
-                    _ => Change::Changed,
-                };
-                Found { change, lastmod: stamp.lastmod, old }
-            }
-            Ok(None) => added,
-            Err(error) => {
-                // the collector ends the run
-                let _ = table.failed.set(error);
-                added
-            }
+            _ => self.ask(table, key, content),
         }
     }
 
     /// The stamp of a key, if it is one of the next.
     #[inline]
-    fn ahead(&mut self, table: &Table, key: u64) -> Result<Option<(u32, Stamp)>> {
-        let Some(next) = self.next else { return Ok(None) };
+    fn ahead(&mut self, table: &Table, key: u64) -> Option<(u32, Stamp)> {
+        let next = self.next?;
         for position in next..next.saturating_add(AHEAD).min(table.live) {
             let mut at = (position.wrapping_sub(self.first)) as usize * STAMP_BYTES;
             if position < self.first || at + STAMP_BYTES > self.window.len() {
-                self.fill(table, position)?;
+                self.fill(table, position);
                 at = 0;
             }
-            let Some(bytes) = self.window[at..].first_chunk() else { break };
+            let bytes = self.window.get(at..)?.first_chunk()?;
             if Stamp::key_of(bytes) == key {
                 self.next = Some(position + 1);
-                return Ok(Some((position, Stamp::from_bytes(bytes))));
+                return Some((position, Stamp::from_bytes(bytes)));
             }
         }
-        Ok(None)
+        None
+    }
+
+    #[cold]
+    fn ask(&mut self, table: &Table, key: u64, content: u64) -> Found {
+        match self.of_index(table, key, content) {
+            Ok(Some((position, stamp))) => found(position, stamp, content),
+            Ok(None) => ADDED,
+            Err(error) => {
+                // the collector ends the run
+                let _ = table.failed.set(error);
+                ADDED
+            }
+        }
     }
 
     /// Reads the stamps from a position on: more if they follow the last ones.
     #[cold]
-    fn fill(&mut self, table: &Table, position: u32) -> Result<()> {
+    fn fill(&mut self, table: &Table, position: u32) {
         let (few, many) = WINDOW;
         let last = (self.window.len() / STAMP_BYTES) as u32;
         let follows = last > 0 && position == self.first.saturating_add(last);
@@ -99,11 +108,13 @@ impl<'h> Cursor<'h> {
         let count = count.min(table.live.saturating_sub(position));
         self.window.resize(count as usize * STAMP_BYTES, 0);
         self.first = position;
-        table.read(&mut self.window, table.offset(position))
+        if let Err(error) = table.read(&mut self.window, table.offset(position)) {
+            self.window.clear(); // the collector ends the run
+            let _ = table.failed.set(error);
+        }
     }
 
-    #[cold]
-    fn ask(&mut self, table: &Table, key: u64, content: u64) -> Result<Option<(u32, Stamp)>> {
+    fn of_index(&mut self, table: &Table, key: u64, content: u64) -> Result<Option<(u32, Stamp)>> {
         let Some((position, stamp)) = table.find(key, content)? else { return Ok(None) };
         if let Some(since) = table.gone_since(position)? {
             let Stamps { seconds, forget, .. } = self.stamps;

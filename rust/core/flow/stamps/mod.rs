@@ -17,7 +17,8 @@
 //! of 0.2; they are then treated as one URL with two rows, which is harmless. A change is missed
 //! with a probability of 2⁻⁴⁸.
 //!
-//! **Trust.** The digest of the file was checked, and nothing here panics whatever it contains: a
+//! **Trust.** The digest of the file is checked while rows are read, before anything is published.
+//! Nothing here panics whatever the file contains: a
 //! position beyond the file or a lastmod that is no date is an error of the run.
 
 pub mod bits;

@@ -27,17 +27,15 @@ pub struct Stamp {
 }
 
 impl Stamp {
-    /// As the file has it.
+    /// Writes it as the file has it.
     #[inline]
-    pub fn to_bytes(self) -> [u8; STAMP_BYTES] {
+    pub fn write(self, bytes: &mut [u8; STAMP_BYTES]) {
         let lastmod = if self.lastmod == NO_LASTMOD { 0 } else { self.lastmod as u64 };
-        let mut bytes = [0; STAMP_BYTES];
         // in whole words, each of which replaces the end of the one before
         bytes[..8].copy_from_slice(&self.key.to_le_bytes());
         bytes[6..14].copy_from_slice(&self.content.to_le_bytes());
         let end = self.content >> 32 & 0xffff | lastmod << 16;
         bytes[10..].copy_from_slice(&end.to_le_bytes());
-        bytes
     }
 
     /// The hash of the loc in the bytes of a stamp.
@@ -82,8 +80,8 @@ pub enum Change {
 /// The stamp that a URL gets if it is written.
 #[derive(Debug, Clone, Copy)]
 pub struct Stamped {
-    /// As the file has it.
-    pub stamp: [u8; STAMP_BYTES],
+    /// The stamp.
+    pub stamp: Stamp,
     /// What happened.
     pub change: Change,
     /// A stamp of the same URL in the last build, or [`NO_STAMP`].

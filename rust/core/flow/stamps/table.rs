@@ -11,8 +11,12 @@ use crate::flow::spill::Segment;
 use crate::flow::stamps::bits::Bits;
 use crate::flow::stamps::stamp::{GONE_BYTES, HASH_BITS, STAMP_BYTES, Stamp};
 
-/// Positions of a bucket of the index that are read at once; usual buckets have 4 to 8.
+/// Bytes of an entry of the index: a position, and eight bits of the key, [`mark`].
+pub const ENTRY_BYTES: usize = 5;
+/// Entries of a bucket of the index that are read at once; usual buckets have 4 to 8.
 const BUCKET: usize = 64;
+/// Stamps of a URL that are compared where its content changed.
+const MAX_SEVERAL: usize = 64;
 /// Lookups in the index on disk, besides one of 16 stamps, after which everything is read into
 /// memory: the order is another one.
 const PATIENCE: u64 = if cfg!(test) { 64 } else { 4_096 };
@@ -31,7 +35,7 @@ pub struct Table {
     pub gone: u32,
     /// Digests of the lists of columns that its inputs had.
     pub columns: Vec<u64>,
-    /// The positions of all stamps, sorted by their key, in 4 bytes each.
+    /// An entry for each stamp, sorted by key, then by content and lastmod.
     pub index: Option<Segment>,
     /// For each value of the first bits of a key the place in the index where its stamps begin.
     pub starts: Vec<u32>,
@@ -67,7 +71,8 @@ impl Table {
         damaged(&self.name, why)
     }
 
-    pub(super) fn offset(&self, position: u32) -> u64 {
+    /// Where the stamp at a position begins.
+    pub fn offset(&self, position: u32) -> u64 {
         let gone = u64::from(position.saturating_sub(self.live));
         u64::from(position.min(self.live)) * STAMP_BYTES as u64 + gone * GONE_BYTES as u64
     }
@@ -100,22 +105,23 @@ impl Table {
         Ok(Some(i64::from_le_bytes(bytes)))
     }
 
-    /// Positions in the index, from the place `from` on.
-    fn positions(&self, from: usize, positions: &mut [u8]) -> Result<()> {
+    /// Entries of the index, from the place `from` on.
+    fn entries(&self, from: usize, entries: &mut [u8]) -> Result<()> {
         if let Some(Some(memory)) = self.memory.get() {
-            let part = memory.index.get(from * 4..from * 4 + positions.len());
-            positions.copy_from_slice(part.ok_or_else(|| self.damaged("has no index"))?);
+            let at = from * ENTRY_BYTES;
+            let part = memory.index.get(at..at + entries.len());
+            entries.copy_from_slice(part.ok_or_else(|| self.damaged("has no index"))?);
             return Ok(());
         }
         match &self.index {
-            Some(index) => index.read_at(from * 4, positions),
+            Some(index) => index.read_at(from * ENTRY_BYTES, entries),
             None => Err(self.damaged("has no index")),
         }
     }
 
     fn position(&self, place: usize) -> Result<u32> {
         let mut bytes = [0; 4];
-        self.positions(place, &mut bytes)?;
+        self.entries(place, &mut bytes)?;
         Ok(u32::from_le_bytes(bytes))
     }
 
@@ -125,37 +131,41 @@ impl Table {
         (mut low, mut high): (usize, usize),
         is_before: impl Fn(&Stamp) -> bool,
     ) -> Result<usize> {
-        let mut bucket = [0; BUCKET * 4];
-        let start = low;
-        let read = high.saturating_sub(low) <= BUCKET;
-        if read && high > low {
-            self.positions(low, &mut bucket[..(high - low) * 4])?;
-        }
         while low < high {
             let middle = low + (high - low) / 2;
-            let position = match bucket[(middle - start).min(BUCKET - 1) * 4..].first_chunk() {
-                Some(&bytes) if read => u32::from_le_bytes(bytes),
-                _ => self.position(middle)?,
-            };
-            if is_before(&self.stamp(position)?) { low = middle + 1 } else { high = middle }
+            let stamp = self.stamp(self.position(middle)?)?;
+            if is_before(&stamp) { low = middle + 1 } else { high = middle }
         }
         Ok(low)
     }
 
-    /// The places in the index that may have the stamps of a key.
-    fn bucket(&self, key: u64) -> (usize, usize) {
+    /// The places in the index that may have the stamps of a key. Mostly there is one, or none if
+    /// the key has no stamp.
+    fn places(&self, key: u64) -> Result<(usize, usize)> {
         let bits = (self.starts.len().max(2) - 1).ilog2();
         let bucket = (key >> (HASH_BITS - bits)) as usize;
         let place = |at: usize| self.starts.get(at).copied().unwrap_or(0) as usize;
-        (place(bucket), place(bucket + 1))
+        let (low, high) = (place(bucket), place(bucket + 1));
+        let count = high.saturating_sub(low);
+        if count == 0 || count > BUCKET {
+            return Ok((low, high));
+        }
+        let mut read = [0; BUCKET * ENTRY_BYTES];
+        let read = &mut read[..count * ENTRY_BYTES];
+        self.entries(low, read)?;
+        let (entries, _) = read.as_chunks::<ENTRY_BYTES>();
+        let mark = mark(key, bits);
+        let before = entries.iter().take_while(|entry| entry[4] < mark).count();
+        let equal = entries[before..].iter().take_while(|entry| entry[4] == mark).count();
+        Ok((low + before, low + before + equal))
     }
 
     /// The positions of all stamps of a key.
-    pub fn all(&self, key: u64) -> Result<Vec<u32>> {
-        let (low, high) = self.bucket(key);
+    pub fn all(&self, key: u64) -> Result<impl Iterator<Item = Result<u32>>> {
+        let (low, high) = self.places(key)?;
         let from = self.first((low, high), |stamp| stamp.key < key)?;
         let to = self.first((from, high), |stamp| stamp.key <= key)?;
-        (from..to).map(|place| self.position(place)).collect()
+        Ok((from..to).map(|place| self.position(place)))
     }
 
     /// The stamp of a URL with this content or, without one, any other stamp of the URL.
@@ -167,7 +177,7 @@ impl Table {
                 self.memory.get_or_init(|| self.load());
             }
         }
-        let (low, high) = self.bucket(key);
+        let (low, high) = self.places(key)?;
         let is_before = |stamp: &Stamp| (stamp.key, stamp.content) <= (key, content);
         let after = self.first((low, high), is_before)?;
         let at = |place: usize| -> Result<Option<(u32, Stamp)>> {
@@ -185,8 +195,8 @@ impl Table {
         let Some((position, mut stamp)) = same.or(next) else { return Ok(None) };
         if self.several.contains(position) {
             // lastmod never decreases
-            for other in self.all(key)?.into_iter().take(BUCKET) {
-                stamp.lastmod = stamp.lastmod.max(self.stamp(other)?.lastmod);
+            for other in self.all(key)?.take(MAX_SEVERAL) {
+                stamp.lastmod = stamp.lastmod.max(self.stamp(other?)?.lastmod);
             }
         }
         Ok(Some((position, stamp)))
@@ -199,6 +209,12 @@ impl Table {
         let index = self.index.as_ref()?.read().ok()?;
         Some(Memory { stamps, index })
     }
+}
+
+/// The bits of a key behind those that choose its bucket.
+#[inline]
+pub fn mark(key: u64, bits: u32) -> u8 {
+    (key >> (HASH_BITS - bits - 8)) as u8
 }
 
 /// The error for a file of stamps that cannot be used.
