@@ -90,11 +90,11 @@ def main(arguments: list[str] | None = None) -> None:
                     found = report["lastmod"]
                     check({**found, "gone": found["gone"] - gone}, night, changes, report["urls"])
                     size = max(size, found["bytes"])
-                    records = report["urls"] + found["gone"]
+                    stamps = report["urls"] + found["gone"]
     measured = {name: common.summary(runs) for name, runs in costs.items()}
-    result: dict[str, Any] = {"rows": options.rows, "state_bytes_per_url": size / records}
+    result: dict[str, Any] = {"rows": options.rows, "state_bytes_per_url": size / stamps}
     says = [
-        f"{options.rows:,} rows, {options.format}, 5 columns; {size / records:.2f} bytes per URL"
+        f"{options.rows:,} rows, {options.format}, 5 columns; {size / stamps:.2f} bytes per URL"
     ]
     for night in sources:
         own, other = (measured[f"{night} {kind}"] for kind in ("with", "without"))

@@ -163,7 +163,7 @@ fn stages(c: &mut Criterion) {
                 Destination { sink: &sink, encoder: None, live: LiveShards::default() };
             let (progress, seen) = (Arc::new(Progress::default()), &Seen::default());
             let sources: Vec<Box<dyn AnySource>> = vec![Box::new(source)];
-            run(&config, Run { sources, destination, rejects, progress, seen, history: None })
+            run(&config, Run { sources, destination, rejects, progress, seen, stamps: None })
                 .unwrap()
                 .urls
         });

@@ -70,12 +70,12 @@ pub fn kind(kind: FileType) -> &'static str {
 /// Detects that a file was written or replaced: device and inode where the system has them, size, and
 /// the time of the last write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Stamp([i128; 5]);
+pub struct FileIdentity([i128; 5]);
 
-impl Stamp {
-    /// The stamp of an open file.
-    pub fn of(about: &Metadata) -> Stamp {
-        Stamp(system::stamp(about))
+impl FileIdentity {
+    /// That of an open file.
+    pub fn of(about: &Metadata) -> FileIdentity {
+        FileIdentity(system::identity(about))
     }
 }
 
@@ -123,7 +123,7 @@ mod system {
         if kind.is_fifo() { "named pipe" } else { "device" }
     }
 
-    pub fn stamp(about: &Metadata) -> [i128; 5] {
+    pub fn identity(about: &Metadata) -> [i128; 5] {
         [
             i128::from(about.dev()),
             i128::from(about.ino()),
@@ -173,7 +173,7 @@ mod system {
         "device"
     }
 
-    pub fn stamp(about: &Metadata) -> [i128; 5] {
+    pub fn identity(about: &Metadata) -> [i128; 5] {
         let [size, written, created] =
             [about.file_size(), about.last_write_time(), about.creation_time()].map(i128::from);
         [size, written, created, 0, 0]

@@ -12,9 +12,8 @@ use pyo3::prelude::*;
 use pyo3::pybacked::{PyBackedBytes, PyBackedStr};
 use pyo3::types::{PyBytes, PyCapsule, PyTuple};
 use urlset_core::Error;
-use urlset_core::build::history::open::OldFile;
 use urlset_core::build::pipeline;
-use urlset_core::build::pipeline::{AnySource, HistoryFiles, Run};
+use urlset_core::build::pipeline::{AnySource, Run, StampFiles};
 use urlset_core::build::read::csv::{Csv, CsvOptions};
 use urlset_core::build::read::decode::OpenFile;
 use urlset_core::build::read::detect::{self, FileFormat, detect};
@@ -23,6 +22,7 @@ use urlset_core::build::read::parquet::{Parquet, ParquetOptions};
 use urlset_core::build::read::stream::{ArrowStream, Gap};
 use urlset_core::build::render::loc::absolute;
 use urlset_core::build::render::plan;
+use urlset_core::build::stamps::open::OldFile;
 use urlset_core::build::write::folder::FolderSink;
 use urlset_core::build::write::gzip::{Encoder, Libdeflate};
 use urlset_core::build::write::live::{self, LiveShards};
@@ -217,15 +217,15 @@ fn interruptible<T: Send + 'static>(
     }
 }
 
-/// The records of the last build: descriptor (on Windows the handle), name and digest of their file.
-type OldRecords = (isize, String, String);
+/// The stamps of the last build: descriptor (on Windows the handle), name and digest of their file.
+type OldStamps = (isize, String, String);
 
-/// The records of the last build, by the descriptor of their file, and the path for new ones.
-fn history_files(old: Option<OldRecords>, new: std::path::PathBuf) -> PyResult<HistoryFiles> {
+/// The stamps of the last build, by the descriptor of their file, and the path for new ones.
+fn stamp_files(old: Option<OldStamps>, new: std::path::PathBuf) -> PyResult<StampFiles> {
     let old = old.map(|(descriptor, name, digest)| {
         Ok::<_, PyErr>(OldFile { file: duplicate(descriptor)?, name, digest })
     });
-    Ok(HistoryFiles { old: old.transpose()?, new })
+    Ok(StampFiles { old: old.transpose()?, new })
 }
 
 /// Runs the pipeline over the sources and writes the shards to `sink`: the path of a folder, or an
@@ -241,7 +241,7 @@ fn history_files(old: Option<OldRecords>, new: std::path::PathBuf) -> PyResult<H
 /// - `seen`: passed from set to set of a build.
 /// - `live`: the live shards, as [`pack_live`] returns them.
 /// - `tick`: called about ten times a second.
-/// - `lastmod`: with `lastmod_from`, the records of the last build, `(descriptor, name, digest)` or
+/// - `lastmod`: with `lastmod_from`, the stamps of the last build, `(descriptor, name, digest)` or
 ///   None, and the path for those of this one.
 ///
 /// Returns the outcome as JSON.
@@ -259,10 +259,10 @@ pub fn build(
     encoder: Option<Bound<'_, PyAny>>,
     live: Option<Vec<u8>>,
     tick: Option<Bound<'_, PyAny>>,
-    lastmod: Option<(Option<OldRecords>, std::path::PathBuf)>,
+    lastmod: Option<(Option<OldStamps>, std::path::PathBuf)>,
 ) -> PyResult<String> {
     let config = config(py, config_json)?;
-    let history = lastmod.map(|(old, new)| history_files(old, new)).transpose()?;
+    let stamps = lastmod.map(|(old, new)| stamp_files(old, new)).transpose()?;
     let sources = sources
         .into_iter()
         .map(|input| source(&config, input, batch_rows(&config)))
@@ -292,7 +292,7 @@ pub fn build(
             let destination = Destination { sink, encoder: encoder.as_deref(), live };
             pipeline::run(
                 &config,
-                Run { sources, destination, rejects, progress, seen: &seen, history },
+                Run { sources, destination, rejects, progress, seen: &seen, stamps },
             )
         };
         let done = match target {

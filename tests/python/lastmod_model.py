@@ -71,15 +71,15 @@ class Model:
                 time = newest([*times, text])
             after.live.setdefault(row.loc, []).append((content, time))
             entries.append((row.loc, time))
-        for loc, records in self.live.items():
+        for loc, stamps in self.live.items():
             if loc not in after.live and forget > timedelta(0):
-                after.gone[loc] = (records, now)
-        for loc, (records, since) in self.gone.items():
+                after.gone[loc] = (stamps, now)
+        for loc, (stamps, since) in self.gone.items():
             if loc not in after.live and now - since < forget:
-                after.gone[loc] = (records, since)
+                after.gone[loc] = (stamps, since)
         if not compares:
-            for loc, (records, since) in after.gone.items():
-                after.gone[loc] = ([("unknown", time) for _, time in records], since)
+            for loc, (stamps, since) in after.gone.items():
+                after.gone[loc] = ([("unknown", time) for _, time in stamps], since)
         return after, entries
 
     def known(self, loc: str, now: datetime, forget: timedelta) -> list[tuple[Any, str | None]]:

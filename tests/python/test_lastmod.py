@@ -1,4 +1,4 @@
-"""lastmod from content: random histories against a plain model, with kills in between."""
+"""lastmod from content: random nights against a plain model, with kills in between."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class Folder:
         return entries_of(lambda name: (self.path / name).read_bytes())
 
     def committed(self) -> tuple[str | None, bool]:
-        """The records that count, and whether the set is complete without another build."""
+        """The stamps that count, and whether the set is complete without another build."""
         journal = self.path / ".urlset/publish.json"
         if journal.exists() and "new" in json.loads(journal.read_bytes()):
             return json.loads(journal.read_bytes())["new"]["lastmod"]["file"], False
@@ -99,8 +99,8 @@ class Folder:
             return None, True
         return json.loads(manifest.read_bytes())["lastmod"]["file"], True
 
-    def records(self) -> list[str]:
-        """The files in the state that begin as the records do."""
+    def stamps(self) -> list[str]:
+        """The files in the state that begin as the stamps do."""
         return [path.name for path in (self.path / ".urlset").glob("lastmod*")]
 
 
@@ -126,14 +126,14 @@ class Bucket:
         mark = found["sitemap.xml"].split(b"<!-- urlset ")[1][:32].decode()
         return json.loads(found[f".urlset/manifest-{mark}.json"])["lastmod"]["file"], True
 
-    def records(self) -> list[str]:
+    def stamps(self) -> list[str]:
         return [name for name in self.objects() if name.startswith(".urlset/lastmod")]
 
 
-def history(
+def nights_of(
     place: Folder | Bucket, folder: Path, seed: int, nights: int, *, kills: float,
 ) -> int:  # fmt: skip
-    """A random history; returns the number of builds that were killed."""
+    """Random nights; returns the number of builds that were killed."""
     pick = random.Random(seed)
     catalog = Catalog(seed, mapped=pick.random() < 0.5, duplicates=pick.random() < 0.4)
     drop = catalog.duplicates and pick.random() < 0.4
@@ -168,8 +168,8 @@ def history(
             assert done.returncode in (0, -signal.SIGKILL), done.stderr.decode()
             is_killed = done.returncode != 0
             killed += is_killed
-            records, complete = place.committed()
-            if is_killed and records == before:
+            stamps, complete = place.committed()
+            if is_killed and stamps == before:
                 # nothing was published, and the next build compares with what is live
                 assert (place.entries() if live is not None else None) == live
                 continue
@@ -181,7 +181,7 @@ def history(
             urlset.build(source, **options)
         assert place.entries() == expected, (seed, night)
         if not is_killed:
-            assert len(place.records()) <= 1 or isinstance(place, Bucket)
+            assert len(place.stamps()) <= 1 or isinstance(place, Bucket)
         model, live = after, expected
     return killed
 
@@ -194,21 +194,21 @@ def first_of_each(rows: list[Row]) -> list[Row]:
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_a_random_history(tmp_path: Path, small_batches: None, seed: int) -> None:
-    history(Folder(tmp_path / "out"), tmp_path, seed, 12, kills=0)
+def test_random_nights(tmp_path: Path, small_batches: None, seed: int) -> None:
+    nights_of(Folder(tmp_path / "out"), tmp_path, seed, 12, kills=0)
 
 
-def test_random_histories_with_kills(tmp_path: Path) -> None:
+def test_random_nights_with_kills(tmp_path: Path) -> None:
     killed = 0
     for seed in range(3):
-        killed += history(Folder(tmp_path / str(seed)), tmp_path, seed, 12, kills=0.4)
+        killed += nights_of(Folder(tmp_path / str(seed)), tmp_path, seed, 12, kills=0.4)
     assert killed >= 4
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(100, 130))
-def test_many_random_histories_with_kills(tmp_path: Path, small_batches: None, seed: int) -> None:
-    history(Folder(tmp_path / "out"), tmp_path, seed, 60, kills=0.4)
+def test_many_random_nights_with_kills(tmp_path: Path, small_batches: None, seed: int) -> None:
+    nights_of(Folder(tmp_path / "out"), tmp_path, seed, 60, kills=0.4)
 
 
 @pytest.fixture
@@ -219,16 +219,16 @@ def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[Bucket]:
         yield Bucket(server)
 
 
-def test_a_random_history_in_a_store(tmp_path: Path, bucket: Bucket) -> None:
-    assert history(bucket, tmp_path, 7, 12, kills=0.5) > 0
+def test_random_nights_in_a_store(tmp_path: Path, bucket: Bucket) -> None:
+    assert nights_of(bucket, tmp_path, 7, 12, kills=0.5) > 0
     # what killed builds uploaded is removed, and what is live is not
     bucket.client.put_object(Bucket=BUCKET, Key=f"maps/.urlset/lastmod-{'0' * 32}", Body=b"x")
     live = bucket.committed()[0]
     urlset.clean(bucket.out, older_than="0s")
-    assert bucket.records() == [f".urlset/{live}"]
+    assert bucket.stamps() == [f".urlset/{live}"]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(200, 210))
-def test_many_random_histories_in_a_store(tmp_path: Path, bucket: Bucket, seed: int) -> None:
-    history(bucket, tmp_path, seed, 40, kills=0.5)
+def test_many_random_nights_in_a_store(tmp_path: Path, bucket: Bucket, seed: int) -> None:
+    nights_of(bucket, tmp_path, seed, 40, kills=0.5)

@@ -49,7 +49,7 @@ def times(out: Path) -> dict[str, str | None]:
     return {e["loc"].removeprefix(SITE): e.get("lastmod") for e in read_set(out)}
 
 
-def records(out: Path) -> Path:
+def stamps(out: Path) -> Path:
     (path,) = (out / ".urlset").glob("lastmod*")
     return path
 
@@ -197,7 +197,7 @@ def test_a_clock_that_went_back(tmp_path: Path) -> None:
 
 
 def test_many_rows_in_any_order(tmp_path: Path) -> None:
-    """The order changes, so that the records are read into memory."""
+    """The order changes, so that the stamps are read into memory."""
     out, pick = tmp_path / "out", random.Random(1)
     values = {f"/{at}": at % 7 for at in range(40_000)}
     build(table(values.items()), out, ONE)
@@ -213,11 +213,11 @@ def test_many_rows_in_any_order(tmp_path: Path) -> None:
         wanted = {loc: TWO if loc in changed or "new" in loc else None for loc, _ in rows}
         assert times(copy) == wanted
         assert (found["gone"], found["added"]) == (400, 300)
-        assert records(copy).stat().st_size <= 18 * len(rows) + 26 * 400 + 64
-        assert found["bytes"] == records(copy).stat().st_size
+        assert stamps(copy).stat().st_size <= 18 * len(rows) + 26 * 400 + 64
+        assert found["bytes"] == stamps(copy).stat().st_size
 
 
-def test_only_urls_that_are_written_are_recorded(tmp_path: Path) -> None:
+def test_only_urls_that_are_written_are_stamped(tmp_path: Path) -> None:
     """A row that is rejected or filtered is gone, and keeps its time when it comes back."""
     out, names = tmp_path / "out", ("loc", "value", "kind")
     options = {"where": "kind=a", "max_rejects": "100%", "duplicates": "drop"}
@@ -248,7 +248,7 @@ def test_rows_that_become_several_urls(tmp_path: Path) -> None:
 
 
 def test_groups_sorting_and_sets_of_a_column(tmp_path: Path) -> None:
-    """The records are in the order of the input, whatever the order of the sitemaps is."""
+    """The stamps are in the order of the input, whatever the order of the sitemaps is."""
     names = ("loc", "group", "lang", "value")
     rows = [(f"/{9 - at}", at // 2, "en" if at % 2 else "de", at) for at in range(8)]
     other = [(*row[:3], row[3] + (row[3] == 5)) for row in rows]
@@ -265,7 +265,7 @@ def test_groups_sorting_and_sets_of_a_column(tmp_path: Path) -> None:
 def test_what_does_not_publish_does_not_advance(tmp_path: Path) -> None:
     out = tmp_path / "out"
     build(table([(f"/{at}", 1) for at in range(10)]), out, ONE)
-    before = records(out), records(out).read_bytes()
+    before = stamps(out), stamps(out).read_bytes()
     changed = table([(f"/{at}", 2) for at in range(10)])
     build(changed, out, TWO, dry_run=True)
     with pytest.raises(DataError, match="instead of the 10"):
@@ -273,15 +273,15 @@ def test_what_does_not_publish_does_not_advance(tmp_path: Path) -> None:
     broken = written(tmp_path, [("/1", 2), ("x", 2)], "loc", "value")
     with pytest.raises(urlset.RejectLimitError):
         build(broken, out, TWO)
-    assert (records(out), records(out).read_bytes()) == before
+    assert (stamps(out), stamps(out).read_bytes()) == before
     build(changed, out, THREE)
     assert set(times(out).values()) == {THREE}
-    before = records(out), records(out).stat().st_mtime_ns
+    before = stamps(out), stamps(out).stat().st_mtime_ns
     build(changed, out, "2026-11-25T00:00:00Z")  # nothing changed: no file is written
-    assert (records(out), records(out).stat().st_mtime_ns) == before
+    assert (stamps(out), stamps(out).stat().st_mtime_ns) == before
 
 
-def test_a_build_without_the_option_keeps_the_records(tmp_path: Path) -> None:
+def test_a_build_without_the_option_keeps_the_stamps(tmp_path: Path) -> None:
     out = tmp_path / "out"
     build(table([("/1", 1), ("/2", 1)]), out, ONE)
     report = urlset.build(table([("/1", 2), ("/2", 1)]), site=SITE, out=out)
@@ -290,7 +290,7 @@ def test_a_build_without_the_option_keeps_the_records(tmp_path: Path) -> None:
     assert times(out) == {"/1": TWO, "/2": None}
 
 
-def test_sets_of_several_names_have_their_own_records(tmp_path: Path) -> None:
+def test_sets_of_several_names_have_their_own_stamps(tmp_path: Path) -> None:
     out = tmp_path / "out"
     for now, value in ((ONE, 1), (TWO, 2)):
         build(table([("/a", value)]), out, now, name="a")
@@ -302,7 +302,7 @@ def test_sets_of_several_names_have_their_own_records(tmp_path: Path) -> None:
 
 
 def damage(out: Path, how: str) -> None:
-    path = records(out)
+    path = stamps(out)
     data = path.read_bytes()
     if how == "shorter":
         path.write_bytes(data[:-1])
@@ -324,7 +324,7 @@ def damage(out: Path, how: str) -> None:
 @pytest.mark.parametrize(
     "how", ["shorter", "changed", "empty", "missing", "link", "folder", "pipe"]
 )
-def test_damaged_records(tmp_path: Path, how: str) -> None:
+def test_damaged_stamps(tmp_path: Path, how: str) -> None:
     out = tmp_path / "out"
     build(table([("/1", 1), ("/2", 1)]), out, ONE)
     build(table([("/1", 2), ("/2", 1)]), out, TWO)
@@ -343,14 +343,14 @@ def test_damaged_records(tmp_path: Path, how: str) -> None:
     assert command(*arguments).status == 0
 
 
-def test_hostile_records(tmp_path: Path) -> None:
+def test_hostile_stamps(tmp_path: Path) -> None:
     """Any bytes with the right digest: an error of one line, or a legal sitemap."""
     out, pick = tmp_path / "out", random.Random(5)
     rows = [(f"/{at}", at) for at in range(60)]
     build(table(rows), out, ONE)
     build(table(rows[:50]), out, TWO)
     manifest = out / ".urlset/manifest.json"
-    path, content = records(out), json.loads(manifest.read_bytes())
+    path, content = stamps(out), json.loads(manifest.read_bytes())
     data, failed = path.read_bytes(), 0
     for turn in range(120):
         changed = bytearray(data)
@@ -426,7 +426,7 @@ def test_the_summary_and_the_report(tmp_path: Path) -> None:
     assert times(out) == {"/1": "2026-11-22T03:00:00Z", "/3": "2026-11-22T03:00:00Z"}
     assert report["lastmod"] == {
         "first": False, "kept": 0, "changed": 1, "added": 1, "adopted": 0, "clock_behind": 0,
-        "without": 0, "gone": 1, "forgotten": 0, "bytes": records(out).stat().st_size,
+        "without": 0, "gone": 1, "forgotten": 0, "bytes": stamps(out).stat().st_size,
     }  # fmt: skip
     before = datetime.now(UTC).replace(microsecond=0)
     written(tmp_path, [("/1", 3, ""), ("/3", 1, "")], *names)

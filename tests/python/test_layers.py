@@ -49,7 +49,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "build.rejects": ("destination.interface", *BASE),
     "build.check": ("destination.manifest", *BASE),
     "build.changes": ("build.differences", "destination.interface", "destination.manifest", *BASE),
-    "build.records": (
+    "build.stamps": (
         "destination.interface", "destination.manifest", "report", "option*", *BASE,
     ),
     "toml": ("build.names", "option*", *BASE),

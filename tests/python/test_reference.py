@@ -32,9 +32,9 @@ OTHER = {
     "build.part", "inspect.diff", "inspect.read", "inspect.verify", "urlset.build",
     "urlset.errors", "httpcore.connection", "httpcore.http11", "httpcore.http2",
     "httpcore.proxy", "collector.event", "collector.finish", "decoder.group", "encode.group",
-    "group.batch", "history.sort", "read.file", "read.flush", "reader.batch", "reader.end",
-    "sort.new",
-    "sorter.run", "split.new", "syncer.file", "worker.part", "worker.render", "worker.write",
+    "group.batch", "read.file", "read.flush", "reader.batch", "reader.end",
+    "sort.new", "sorter.run", "split.new", "stamps.index", "stamps.sort", "stamps.sync",
+    "syncer.file", "worker.part", "worker.render", "worker.write",
 }  # fmt: skip
 #: codes with a part that is computed, as in the source, and what they can be
 COMPUTED = {

@@ -22,14 +22,14 @@ const ALLOWED: [(&str, &[&str]); 17] = [
     ("build::read", STAGE),
     ("build::render", STAGE),
     ("build::duplicates", STAGE),
-    ("build::history", STAGE),
+    ("build::stamps", STAGE),
     ("build::shard", STAGE),
     ("build::write", STAGE),
     (
         "build::pipeline",
         &[
             "build::duplicates",
-            "build::history",
+            "build::stamps",
             "build::read",
             "build::render",
             "build::shard",

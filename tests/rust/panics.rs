@@ -11,10 +11,10 @@ use std::thread;
 use std::time::Duration;
 
 use urlset_core::build::duplicates::seen::Seen;
-use urlset_core::build::history::open::OldFile;
-use urlset_core::build::pipeline::{AnySource, HistoryFiles, Progress, Run, run};
+use urlset_core::build::pipeline::{AnySource, Progress, Run, StampFiles, run};
 use urlset_core::build::read::csv::{Csv, CsvOptions};
 use urlset_core::build::read::parquet::{Parquet, ParquetOptions};
+use urlset_core::build::stamps::open::OldFile;
 use urlset_core::build::write::folder::FolderSink;
 use urlset_core::build::write::gzip::Libdeflate;
 use urlset_core::build::write::live::LiveShards;
@@ -59,7 +59,7 @@ const POINTS: [Points; 9] = [
     ),
     (build_large, &["worker.part", "worker.part@4", "worker.write", "collector.event@9"]),
     (build_sorted, &["sorter", "sorter.run", "sorter.run@2", "worker.write"]),
-    (build_history, &["history", "history.sort"]),
+    (build_stamps, &["stamps", "stamps.index", "stamps.sort", "stamps.sync", "stamps.sync.file"]),
     (build_parquet, &["decoder", "decoder.group", "decoder.group@2", "reader.batch@5"]),
     (check, &["inspect", "inspect@2"]),
     (read_all, &["read", "read.file", "read.file@2", "read.flush", "read.flush@3"]),
@@ -217,7 +217,7 @@ fn build_after(
     options: &str,
     source: Box<dyn AnySource>,
     config: Config,
-    history: Option<HistoryFiles>,
+    stamps: Option<StampFiles>,
 ) -> Result<Outcome, (String, String)> {
     let out = folder.join("out");
     let _ = fs::remove_dir_all(&out);
@@ -227,7 +227,7 @@ fn build_after(
     let destination =
         Destination { sink: &sink, encoder: Some(&encoder), live: LiveShards::default() };
     let run_options = Run {
-        history,
+        stamps,
         sources: vec![source],
         destination,
         rejects: folder.join("rejects.csv"),
@@ -257,13 +257,13 @@ fn csv(folder: &Path, name: &str, more: &str) -> Told {
 }
 
 /// A build that compares with the records of another.
-fn build_history(folder: &Path) -> Told {
+fn build_stamps(folder: &Path) -> Told {
     let more = r#""lastmod_from": ["updated"], "now": 1795000000"#;
     let [old, new] = ["old.records", "new.records"].map(|name| folder.join(name));
     let run = |old: Option<OldFile>, new: &Path| {
         let _ = fs::remove_file(new);
         let (source, config) = rows(folder, "rows.csv", more);
-        let files = HistoryFiles { old, new: new.to_owned() };
+        let files = StampFiles { old, new: new.to_owned() };
         build_after(folder, more, source, config, Some(files))
     };
     let digest = run(None, &old)?.lastmod.unwrap().digest;

@@ -43,8 +43,8 @@ from .index import Sitemap, index_name, render_indexes
 from .names import check_files, splits_index
 from .part import COUNTS, Outcome, Part
 from .plan import Plan
-from .records import Records
 from .rejects import check_rejects, keep_rejects
+from .stamps import Stamps
 
 #: 29 of 100 are 29%, although 0.29 * 100 is less than 29 in floating point
 ROUNDING = 1e-12
@@ -180,14 +180,14 @@ class Commit:
         parts: Sequence[Part],
         skipped: list[str],
         started: float,
-        records: Records | None = None,
+        stamps: Stamps | None = None,
     ) -> None:
         """Publishes the parts; their order is that of the sitemaps in the index.
 
         Args:
             skipped: files in the folders of inputs that are not data.
             started: when the first part was begun, by :func:`time.monotonic`.
-            records: what ``lastmod_from`` keeps from build to build.
+            stamps: what ``lastmod_from`` keeps from build to build.
 
         Raises:
             DataError: a guard refuses the data; nothing was published.
@@ -201,10 +201,10 @@ class Commit:
         self._check_counts(parts)
         self._check(previous)
         manifest = self._manifest(previous)
-        if records is not None and records.changes is not None:
-            report.lastmod = records.summary()
-            report.warnings += records.warnings()
-            manifest = manifest._replace(lastmod=records.record())
+        if stamps is not None and stamps.changes is not None:
+            report.lastmod = stamps.summary()
+            report.warnings += stamps.warnings()
+            manifest = manifest._replace(lastmod=stamps.file())
         changed = dict.fromkeys(shard.path for shard in report.shards if shard.changed)
         manifest, indexes = self._stage_indexes(manifest)
         report.warnings += engine_warnings(self._options, report)
@@ -223,8 +223,8 @@ class Commit:
         started = time.monotonic()
         moves = [*changed, *indexes]
         history = self._history(len(changed), changes)
-        if records is not None:
-            records.stage()
+        if stamps is not None:
+            stamps.stage()
         is_new = True
         try:
             is_new = publication.publish(moves, manifest._replace(history=history), feeds)
@@ -352,7 +352,7 @@ class Commit:
             shards=tuple(records.values()),
             indexes=(),
             retired=_retired(plan, previous, set(records)),
-            # a build without the option keeps the records for the next one with it
+            # a build without the option keeps the stamps for the next one with it
             lastmod=previous.lastmod if previous is not None else None,
         )
 

@@ -30,9 +30,9 @@ from ..transport.target import Target
 from .commit import Commit
 from .part import Part
 from .plan import Plan, make_plan, make_plan_of_parts
-from .records import Records
 from .source import Input, Source, open_inputs
 from .source.objects import refuse_pages
+from .stamps import Stamps
 from .write import OnProgress, Writer, close_all
 
 if TYPE_CHECKING:
@@ -167,10 +167,10 @@ class Build:
         report.warnings += warnings_of(dict(plan.notes))
         started = time.monotonic()
         commit = self._commit = Commit(plan, publication, report)
-        with Records(plan.options, publication) as records:
-            part = self._write(Writer(plan, publication, records), commit, on_progress)
+        with Stamps(plan.options, publication) as stamps:
+            part = self._write(Writer(plan, publication, stamps), commit, on_progress)
         try:
-            commit.run([part], skipped, started, records)
+            commit.run([part], skipped, started, stamps)
         except KeyboardInterrupt:
             if publication.is_pending():
                 self._stopped("stopped while publishing: the next build completes it")

@@ -45,7 +45,7 @@ ONE_PART_ONLY = {
     " urlset.ray.prepare, or sort in the engine",
     "alternate_group": "the rows of a group may be in different parts: join them in the engine and"
     " use alternate",
-    "lastmod_from": "a task cannot see the records of the last build: use urlset.build, or map a"
+    "lastmod_from": "a task cannot see the stamps of the last build: use urlset.build, or map a"
     " column with lastmod",
 }
 #: the same if the rows are ordered

@@ -17,8 +17,8 @@ from .gzip import encoder
 from .names import taken_by, taken_stems
 from .part import Outcome, Part, content_name
 from .plan import Plan, index_of_sets
-from .records import Records
 from .source import Input
+from .stamps import Stamps
 
 #: called about ten times a second while rows are read
 OnProgress = Callable[["_core.Progress", list[Input]], None]
@@ -31,17 +31,17 @@ class Writer:
     """Writes one part of a job.
 
     Args:
-        records: what ``lastmod_from`` keeps from build to build.
+        stamps: what ``lastmod_from`` keeps from build to build.
 
     Attributes:
         outcomes: of the sets that were written so far; of a failed set, what is known.
         rejects: the reject files.
     """
 
-    def __init__(self, plan: Plan, staging: Staging, records: Records | None = None) -> None:
+    def __init__(self, plan: Plan, staging: Staging, stamps: Stamps | None = None) -> None:
         self.outcomes: list[Outcome] = []
         self.rejects: list[Path] = []
-        self._plan, self._staging, self._records = plan, staging, records
+        self._plan, self._staging, self._stamps = plan, staging, stamps
         self._seen = _core.Seen()
         # stems that the values of another set cannot have
         self._taken = taken_stems([table.options for table in plan.sets], index_of_sets(plan.sets))
@@ -93,7 +93,7 @@ class Writer:
                 encoder=encoder(options.level) if options.gzip else None,
                 live=plan.live,
                 tick=tick,
-                lastmod=self._records.files if self._records is not None else None,
+                lastmod=self._stamps.files if self._stamps is not None else None,
             )
         except Error as error:
             outcome = getattr(error, "outcome", None)
@@ -106,8 +106,8 @@ class Writer:
             while inputs_of_set:
                 inputs_of_set.pop(0).close()
         content = json.loads(text)
-        if self._records is not None:
-            self._records.changes = content.get("lastmod")
+        if self._stamps is not None:
+            self._stamps.changes = content.get("lastmod")
         outcome = Outcome.of_core(content)
         self._taken += taken_by(group.stem for group in outcome.groups)
         self.outcomes.append(outcome)

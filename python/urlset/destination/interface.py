@@ -166,11 +166,11 @@ class Publication(Staging, Protocol):
     def remove_rejects(self) -> None:
         """Removes the reject file of a previous build."""
 
-    def put_lastmod(self, name: str, file: Path) -> None:
-        """Moves a local file of :attr:`temporary` to the records of ``lastmod_from``."""
+    def put_stamps(self, name: str, file: Path) -> None:
+        """Moves a local file of :attr:`temporary` to the stamps of ``lastmod_from``."""
 
-    def open_lastmod(self, name: str) -> IO[bytes] | None:
-        """The records of ``lastmod_from`` as a local file; None if they are gone."""
+    def open_stamps(self, name: str) -> IO[bytes] | None:
+        """The stamps of ``lastmod_from`` as a local file; None if they are gone."""
 
     def pending_name(self, suffix: str) -> str:
         """A name for a feed that waits."""

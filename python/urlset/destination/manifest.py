@@ -41,7 +41,7 @@ DIGEST = r"[0-9a-f]{32}"
 TIME = r"(?a)\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"
 #: the name of a change feed that waits for its delivery
 PENDING = r"changes-pending-[0-9]{1,9}\.(csv|jsonl|parquet)"
-#: the name of the records of ``lastmod_from``
+#: the name of the stamps of ``lastmod_from``
 LASTMOD = r"lastmod-[0-9a-f]{32}"
 #: the staging folder of a build in one process
 STAGING = "staging"
@@ -108,8 +108,8 @@ class IndexRecord(NamedTuple):
         return _without_none(self._asdict(), "digest")
 
 
-class LastmodRecord(NamedTuple):
-    """The file with the records of ``lastmod_from``, in the state folder.
+class StampFile(NamedTuple):
+    """The file with the stamps of ``lastmod_from``, in the state folder.
 
     Attributes:
         file: its name, which no other file ever has.
@@ -213,7 +213,7 @@ class Manifest(NamedTuple):
         retired: shards of the previous generation that are kept for one more build.
         store: what an object store needs besides; None for a folder.
         history: the last 60 builds that changed the set, the newest last.
-        lastmod: the records of ``lastmod_from``.
+        lastmod: the stamps of ``lastmod_from``.
     """
 
     urlset: str
@@ -241,7 +241,7 @@ class Manifest(NamedTuple):
             store = store._replace(build="", journal=False, feeds=())
         return self._replace(store=store, history=())
 
-    lastmod: LastmodRecord | None = None
+    lastmod: StampFile | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """The manifest as JSON."""
@@ -543,11 +543,11 @@ def _time(text: str) -> str:
     return text
 
 
-def _lastmod(entry: dict[str, Any]) -> LastmodRecord:
+def _lastmod(entry: dict[str, Any]) -> StampFile:
     file, digest = _text(entry, "file"), _text(entry, "digest")
     if not re.fullmatch(LASTMOD, file) or not re.fullmatch(DIGEST, digest):
         raise ValueError("lastmod")
-    return LastmodRecord(file, _count(entry, "bytes"), digest)
+    return StampFile(file, _count(entry, "bytes"), digest)
 
 
 def _feed(entry: Any) -> Feed:

@@ -395,13 +395,13 @@ class FolderPublication:
         with self.writing(self.state / REJECTS):
             self._files.clear(REJECTS)
 
-    def put_lastmod(self, name: str, file: Path) -> None:
+    def put_stamps(self, name: str, file: Path) -> None:
         """Moves a file of the staging folder to the state; the journal makes its name durable."""
         with self.writing(file):
             self._staged.move(file.relative_to(self.staging).as_posix(), self._files, name)
 
-    def open_lastmod(self, name: str) -> IO[bytes] | None:
-        """The records of the last build; None if they are gone."""
+    def open_stamps(self, name: str) -> IO[bytes] | None:
+        """The stamps of the last build; None if they are gone."""
         try:
             return os.fdopen(self._files.open_file(name), "rb")
         except FileNotFoundError:

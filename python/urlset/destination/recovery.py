@@ -179,8 +179,8 @@ class Recovery:
             self._put_aside(pending, source, target)
         source.delete(JOURNAL)
         source.clear(STAGING)
-        records = [name for name in source.list() if re.fullmatch(LASTMOD, name)]
-        for name in (*records, REJECTS, MANIFEST):
+        stamps = [name for name in source.list() if re.fullmatch(LASTMOD, name)]
+        for name in (*stamps, REJECTS, MANIFEST):
             with contextlib.suppress(FileNotFoundError):
                 source.move(name, target, name)
         target.sync()

@@ -511,9 +511,9 @@ class StorePublication:
         state = []
         if self._live.digest is not None and self._live.is_index:
             state.append(self._state.key(manifest_name(self._live.digest)))
-        records = former.lastmod if former is not None else None
-        if records is not None and records != manifest.lastmod:
-            state.append(self._state.key(records.file))
+        stamps = former.lastmod if former is not None else None
+        if stamps is not None and stamps != manifest.lastmod:
+            state.append(self._state.key(stamps.file))
         if not old and not state:
             return
         try:
@@ -551,13 +551,13 @@ class StorePublication:
         self._put_feeds.add(pending)
         self._state.upload(pending, file, "application/octet-stream")
 
-    def put_lastmod(self, name: str, file: Path) -> None:
-        """Uploads the records of this build."""
+    def put_stamps(self, name: str, file: Path) -> None:
+        """Uploads the stamps of this build."""
         self._put_records.append(self._state.key(name))
         self._state.upload(name, file, "application/octet-stream")
 
-    def open_lastmod(self, name: str) -> IO[bytes] | None:
-        """The records of the last build, as a temporary file; None if they are gone.
+    def open_stamps(self, name: str) -> IO[bytes] | None:
+        """The stamps of the last build, as a temporary file; None if they are gone.
 
         Raises:
             ConflictError: ``publish.conflict``: another build has published and removed them.

@@ -11,9 +11,9 @@
 //! types of [`crate::flow`] and do not import each other.
 
 pub mod duplicates;
-pub mod history;
 pub mod pipeline;
 pub mod read;
 pub mod render;
 pub mod shard;
+pub mod stamps;
 pub mod write;

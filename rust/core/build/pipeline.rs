@@ -46,14 +46,15 @@ use self::gate::Gate;
 use self::reader::Reader;
 use self::worker::Worker;
 use crate::build::duplicates::seen::Seen;
-use crate::build::history::log::Log;
-use crate::build::history::open::{Clock, OldFile, open};
 use crate::build::render::hreflang_groups::HreflangGroups;
 use crate::build::render::rules::Rules;
 use crate::build::shard::Packing;
 use crate::build::shard::packer::Limits;
 use crate::build::shard::sort::Sorter;
 use crate::build::shard::split::Splitter;
+use crate::build::stamps::index::check_digest;
+use crate::build::stamps::log::Log;
+use crate::build::stamps::open::{Clock, OldFile, open};
 use crate::build::write::rejects::RejectFile;
 use crate::build::write::writer::{Destination, ShardWriter};
 use crate::config::{Config, Duplicates, Output};
@@ -76,12 +77,12 @@ pub struct Run<'d> {
     pub progress: Arc<Progress>,
     /// The URLs of the previous runs of the same build.
     pub seen: &'d Seen,
-    /// With `--lastmod-from`: the records of the last build, and the file for those of this one.
-    pub history: Option<HistoryFiles>,
+    /// With `--lastmod-from`: the stamps of the last build, and the file for those of this one.
+    pub stamps: Option<StampFiles>,
 }
 
-/// The records of URLs from build to build.
-pub struct HistoryFiles {
+/// The stamps of URLs from build to build.
+pub struct StampFiles {
     /// Those of the last build; `None` in a first build.
     pub old: Option<OldFile>,
     /// The file for those of this build; it must not exist.
@@ -104,8 +105,8 @@ pub fn run(config: &Config, run: Run<'_>) -> Result<Outcome, RunError> {
 }
 
 fn run_all(config: &Config, run: Run<'_>, panic: &Arc<FirstError>) -> Result<Outcome, RunError> {
-    let Run { sources, destination, rejects, progress, seen, history } = run;
-    let mut seen_urls = (config.duplicates != Duplicates::Keep).then(|| seen.take());
+    let Run { sources, destination, rejects, progress, seen, stamps } = run;
+    let seen_urls = (config.duplicates != Duplicates::Keep).then(|| seen.take());
     let rules = Rules::new(config, seen_urls.as_ref().map(|seen| seen.key))?;
     let writer = ShardWriter::new(config, destination);
     let (pool, gate) = (Pool::default(), Gate::default());
@@ -116,16 +117,14 @@ fn run_all(config: &Config, run: Run<'_>, panic: &Arc<FirstError>) -> Result<Out
     // spill files are created in the folder of the state
     let folder = rejects.parent().map(PathBuf::from).unwrap_or_default();
     let clock = Clock { now: config.mapping.now, forget: config.forget };
-    let opened = history.map(|HistoryFiles { old, new }| {
-        let history = open(old, clock, &folder, config.workers())?;
-        Ok::<_, Error>((Arc::new(history), new))
+    let opened = stamps.map(|StampFiles { old, new }| {
+        let stamps = open(old, clock, &folder, config.workers())?;
+        Ok::<_, Error>((Arc::new(stamps), new))
     });
     let opened = opened.transpose()?;
-    let rules = Arc::new(rules.with_history(opened.as_ref().map(|(history, _)| history.clone())));
-    if let (Some(seen), Some(key)) = (&mut seen_urls, rules.key) {
-        seen.key = key; // with records no run comes before
-    }
-    let log = opened.as_ref().map(|(history, new)| Log::new(history, new)).transpose()?;
+    let rules = Arc::new(rules.with_stamps(opened.as_ref().map(|(stamps, _)| stamps.clone())));
+    let log = opened.as_ref().map(|(stamps, new)| Log::new(stamps, new)).transpose()?;
+    let known = opened.as_ref().and_then(|(stamps, _)| stamps.table.as_ref());
 
     let outcome = thread::scope(|scope| {
         // they are dropped with the closure, however it ends; then all threads of the scope end
@@ -149,6 +148,9 @@ fn run_all(config: &Config, run: Run<'_>, panic: &Arc<FirstError>) -> Result<Out
             memory: MemoryUse::default(),
         };
         start_reader(reader, sources, panic)?;
+        if let Some(table) = known {
+            start_scoped(scope, "stamps", || check_digest(table, &progress.stop), failed)?;
+        }
         let worker = Worker {
             rules: &rules,
             writer: &writer,
@@ -198,6 +200,9 @@ fn run_all(config: &Config, run: Run<'_>, panic: &Arc<FirstError>) -> Result<Out
         }
         result
     })?;
+    if let Some(table) = known {
+        table.check()?;
+    }
     writer.finish()?;
     Ok(outcome)
 }

@@ -7,12 +7,12 @@ use std::ops::Range;
 use std::sync::OnceLock;
 
 use crate::flow::entry::{Entry, NO_LASTMOD, Totals};
-use crate::flow::history::Stamp;
 use crate::flow::member::Member;
 use crate::flow::memory::{Charge, MemoryUse};
 use crate::flow::order::LocRange;
 use crate::flow::pool::{Buffers, Pool};
 use crate::flow::sample::Sample;
+use crate::flow::stamps::stamp::Stamped;
 use crate::sitemap::age::{AgeBounds, Ages};
 use crate::sitemap::date::Order;
 use crate::sitemap::namespaces;
@@ -72,8 +72,8 @@ pub struct Chunk {
     pub boundaries: Vec<u64>,
     /// The range of the locs, if a worker has determined it.
     pub range: Option<LocRange>,
-    /// For each entry its record, with `--lastmod-from`.
-    pub stamps: Vec<Stamp>,
+    /// For each entry its stamp, with `--lastmod-from`.
+    pub stamps: Vec<Stamped>,
     /// Rows that became no URL.
     pub rejects: Vec<Reject>,
     /// Rows seen.
@@ -114,7 +114,7 @@ impl Chunk {
             + self.entries.capacity() * size_of::<Entry>()
             + self.keys.capacity() * size_of::<u128>()
             + self.boundaries.capacity() * size_of::<u64>()
-            + self.stamps.capacity() * size_of::<Stamp>()
+            + self.stamps.capacity() * size_of::<Stamped>()
             + self.splits.capacity() * size_of::<SplitSpan>()
             + self.split_text.capacity()
             + self.samples.capacity() * size_of::<Sample>()

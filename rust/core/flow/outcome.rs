@@ -110,16 +110,16 @@ pub struct Outcome {
     pub lastmod: Option<LastmodChanges>,
 }
 
-/// What `--lastmod-from` found, and the file with its records.
+/// What `--lastmod-from` found, and the file with its stamps.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct LastmodChanges {
-    /// There were no records: nothing could be compared.
+    /// There were no stamps: nothing could be compared.
     pub first: bool,
     /// URLs whose content is the same.
     pub kept: u64,
     /// URLs whose content changed.
     pub changed: u64,
-    /// URLs of which there was no record.
+    /// URLs of which there was no stamp.
     pub added: u64,
     /// URLs whose content was not compared, since the list of columns is another one.
     pub adopted: u64,
@@ -127,7 +127,7 @@ pub struct LastmodChanges {
     pub clock_behind: u64,
     /// URLs without lastmod.
     pub without: u64,
-    /// Records of URLs that are gone.
+    /// Stamps of URLs that are gone.
     pub gone: u64,
     /// URLs that were gone for long enough to be forgotten.
     pub forgotten: u64,

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use crate::flow::entry::Entry;
-use crate::flow::history::Stamp;
+use crate::flow::stamps::stamp::Stamped;
 
 /// The vectors of a [`crate::flow::chunk::Chunk`] that every row of a usual build fills.
 #[derive(Debug, Default)]
@@ -16,8 +16,8 @@ pub struct Buffers {
     pub keys: Vec<u128>,
     /// The boundary hash of each loc.
     pub boundaries: Vec<u64>,
-    /// The record of each URL.
-    pub stamps: Vec<Stamp>,
+    /// The stamp of each URL.
+    pub stamps: Vec<Stamped>,
 }
 
 impl Buffers {
@@ -27,7 +27,7 @@ impl Buffers {
             + self.entries.capacity() * size_of::<Entry>()
             + self.keys.capacity() * size_of::<u128>()
             + self.boundaries.capacity() * size_of::<u64>()
-            + self.stamps.capacity() * size_of::<Stamp>()
+            + self.stamps.capacity() * size_of::<Stamped>()
     }
 
     /// Removes the contents and keeps the memory.

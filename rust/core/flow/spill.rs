@@ -31,6 +31,13 @@ impl SpillFile {
         Ok(SpillFile { file: Arc::new(file), path: Arc::new(path.to_owned()), length: 0 })
     }
 
+    /// Leaves room for bytes that [`Segment::write_at`] writes later.
+    pub fn reserve(&mut self, length: usize) -> Segment {
+        let (offset, file) = (self.length, self.file.clone());
+        self.length += length as u64;
+        Segment { file, path: self.path.clone(), offset, length }
+    }
+
     /// Appends bytes.
     pub fn write<'a>(&mut self, parts: impl Iterator<Item = &'a [u8]>) -> Result<Segment> {
         let offset = self.length;
@@ -74,6 +81,12 @@ impl Segment {
     pub fn read_at(&self, at: usize, bytes: &mut [u8]) -> Result<()> {
         read_exact_at(&self.file, bytes, self.offset + at as u64)
             .map_err(|e| Error::output(ErrorCode::OutputSpill, &self.path, e))
+    }
+
+    /// Writes a part of it, beginning at offset `at`. Several threads may write different parts.
+    pub fn write_at(&self, at: usize, bytes: &[u8]) -> Result<()> {
+        write_all_at(&self.file, bytes, self.offset + at as u64)
+            .map_err(|e| Error::unwritable(&self.path, e))
     }
 
     /// Reads the bytes back.

@@ -261,7 +261,7 @@ fn read_file(
     if let Some(error) = partitioner.failed {
         return Err(error);
     }
-    regular::check(opened.stamp, &file.path, &mut log);
+    regular::check(opened.identity, &file.path, &mut log);
     match log.first_break() {
         Some(first) if !lenient => Err(first.error().in_input(&file.name)),
         _ => Ok(()),

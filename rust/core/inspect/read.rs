@@ -181,7 +181,7 @@ impl ReadWork {
                 log = Log::of_file(1, opened.size);
                 let (_, buffer) = parse(opened.bytes, &mut visitor, &mut log, true);
                 inflater.recycle(buffer);
-                regular::check(opened.stamp, path, &mut log);
+                regular::check(opened.identity, path, &mut log);
             }
             Err(error) => {
                 log.whole_file(&codes::FILE_UNREADABLE, || crate::error::plain(&error));

@@ -169,7 +169,7 @@ fn check_file(
             check_suffix(target, &opened, &mut log);
             let (read, buffer) = parse(opened.bytes, visitor, &mut log, options.fast);
             inflater.recycle(buffer);
-            regular::check(opened.stamp, &target.path, &mut log);
+            regular::check(opened.identity, &target.path, &mut log);
             summary = read;
             if summary.form == Form::Text && !is_named_text(&target.name) {
                 log.whole_file(&codes::FILE_TEXT_NAME, || {

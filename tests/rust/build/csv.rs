@@ -259,7 +259,7 @@ fn told(text: &[u8], block: usize, options: &str) -> Option<Told> {
     let result = run(
         &config,
         Run {
-            history: None,
+            stamps: None,
             sources: vec![Box::new(source)],
             destination: Destination { sink: &sink, encoder: None, live: LiveShards::default() },
             rejects: path.clone(),

@@ -6,11 +6,12 @@ use std::sync::atomic::Ordering;
 
 use crate::build::duplicates::exclusion::Exclusion;
 use crate::build::duplicates::seen::{Seen, SeenUrls};
-use crate::build::history::log::Log;
 use crate::build::pipeline::message::Input;
 use crate::build::pipeline::progress::Progress;
 use crate::build::pipeline::warnings::Warnings;
 use crate::build::render::rules::Rules;
+use crate::build::stamps::log::Log;
+use crate::build::stamps::syncer::Syncer;
 use crate::build::write::rejects::RejectFile;
 use crate::config::{Config, Duplicates, MaxRejects, OnInvalid, Output};
 use crate::error::{ErrorCode, Result};
@@ -29,8 +30,10 @@ pub(crate) struct Accounting<'r> {
     seen: Option<SeenUrls>,
     rejects: RejectFile,
     warnings: Warnings,
-    /// the records of URLs, if content decides lastmod
+    /// the stamps of URLs, if content decides lastmod
     log: Option<Log<'r>>,
+    /// of their file, once they are complete
+    syncer: Option<Syncer>,
     /// the counts so far
     pub outcome: Outcome,
     position: BatchPosition,
@@ -83,6 +86,7 @@ impl<'r> Accounting<'r> {
             position,
             last,
             log,
+            syncer: None,
         })
     }
 
@@ -213,7 +217,7 @@ impl<'r> Accounting<'r> {
     }
 
     /// All rows have been read: the next run of the build continues with the URLs so far, and the
-    /// records are complete.
+    /// stamps are complete.
     pub fn end_rows(&mut self, kept: &Seen) -> Result<()> {
         if let Some(seen) = self.seen.take() {
             kept.give(seen);
@@ -221,13 +225,14 @@ impl<'r> Accounting<'r> {
         let Some(log) = self.log.take() else { return Ok(()) };
         if log.urls() != self.outcome.urls {
             let message = format!(
-                "{} records of {} URLs; nothing was published; please report this",
+                "{} stamps of {} URLs; nothing was published; please report this",
                 log.urls(),
                 self.outcome.urls
             );
             return Err(ErrorCode::InternalFates.error(message));
         }
-        self.outcome.lastmod = Some(log.finish()?);
+        let (changes, syncer) = log.finish()?;
+        (self.outcome.lastmod, self.syncer) = (Some(changes), Some(syncer));
         Ok(())
     }
 
@@ -248,6 +253,9 @@ impl<'r> Accounting<'r> {
             self.outcome.last = (!self.last.is_empty()).then(|| unescaped(&self.last));
         }
         (self.outcome.shards, self.outcome.sets) = (shards, sets);
+        if let Some(syncer) = self.syncer.take() {
+            syncer.finish()?;
+        }
         self.rejects.finish()?;
         check_rejects(self.rejects.rows(), self.outcome.rejected)?;
         check_outcomes(&self.outcome)?;

@@ -2,9 +2,9 @@
 
 use std::mem::take;
 
-use crate::build::render::history::without_lastmod;
 use crate::build::render::plan::Split;
 use crate::build::render::row::{Renderer, RowElement};
+use crate::build::render::stamper::without_lastmod;
 use crate::config::MAX_BYTES;
 use crate::flow::chunk::Chunk;
 use crate::flow::entry::{ELEMENT_START, Entry};
@@ -30,7 +30,7 @@ impl Renderer<'_> {
             if !self.hand_on(chunk) {
                 break;
             }
-            let lastmod = self.history.as_mut().map(|history| history.of_alternate(href));
+            let lastmod = self.stamper.as_mut().map(|stamper| stamper.of_alternate(href));
             let (head, rest, newest) = match &lastmod {
                 None => (&b""[..], &tail[..], entry.newest),
                 Some((text, order)) => (text.as_slice(), without_lastmod(&tail), *order),
@@ -46,8 +46,8 @@ impl Renderer<'_> {
             chunk.bytes.extend_from_slice(href);
             chunk.bytes.extend_from_slice(head);
             chunk.bytes.extend_from_slice(rest);
-            if let Some(history) = &self.history {
-                chunk.stamps.push(history.stamp);
+            if let Some(stamper) = &self.stamper {
+                chunk.stamps.push(stamper.stamped);
             }
             if let Some(key) = self.rules.key {
                 chunk.keys.push(key.hash128(href));

@@ -1,5 +1,7 @@
 //! Writes the short fields of an element after its loc.
 
+use std::ops::Range;
+
 /// Writes the fields of an element after its loc. Space for all of them is reserved once, and each is
 /// written in place (measured: ten separate capacity checks take 20 ns more per row).
 pub(crate) struct FieldWriter {
@@ -54,6 +56,12 @@ impl FieldWriter {
     pub fn push_text(&mut self, text: &[u8]) {
         self.bytes[self.end..self.end + text.len()].copy_from_slice(text);
         self.end += text.len();
+    }
+
+    /// Bytes that were written.
+    #[inline]
+    pub fn written(&self, range: Range<usize>) -> &[u8] {
+        &self.bytes[range]
     }
 
     /// All bytes.

@@ -8,11 +8,11 @@ use crate::build::render::alternate::Links;
 use crate::build::render::block::BlockWriter;
 use crate::build::render::field::{bad_field, cell, lastmod};
 use crate::build::render::field_writer::FieldWriter;
-use crate::build::render::history::HistoryWriter;
 use crate::build::render::image::Images;
 use crate::build::render::loc::LocFault;
 use crate::build::render::plan::{LocSource, Plan};
 use crate::build::render::rules::{CHANGEFREQ_WRONG, PRIORITY_WRONG, Rules};
+use crate::build::render::stamper::Stamper;
 use crate::flow::cell::Cell;
 use crate::flow::chunk::{Chunk, MAX_REJECT_VALUE, Reject};
 use crate::flow::entry::{ELEMENT_START, Entry, NO_LASTMOD};
@@ -45,7 +45,7 @@ pub struct Renderer<'r> {
     /// one for each of [`Plan::blocks`]
     pub(crate) blocks: Vec<BlockWriter>,
     /// if content decides lastmod
-    pub(crate) history: Option<HistoryWriter<'r>>,
+    pub(crate) stamper: Option<Stamper<'r>>,
 }
 
 /// The outcome of a row that is not rejected.
@@ -72,7 +72,7 @@ impl<'r> Renderer<'r> {
             images: Images::default(),
             links: Links::default(),
             blocks: plan.blocks.iter().map(|(place, _)| BlockWriter::new(*place)).collect(),
-            history: rules.history.as_deref().map(|history| HistoryWriter::new(history, plan)),
+            stamper: rules.stamps.as_deref().map(|stamps| Stamper::new(stamps, plan)),
         }
     }
 
@@ -161,7 +161,7 @@ impl<'r> Renderer<'r> {
         }
     }
 
-    /// Removes the records of an element that is not written.
+    /// Removes what belongs to an element that is not written.
     fn forget(&self, chunk: &mut Chunk) {
         chunk.keys.truncate(chunk.entries.len());
         chunk.boundaries.truncate(chunk.entries.len());
@@ -249,13 +249,10 @@ impl<'r> Renderer<'r> {
             info.notes().for_each(|code| chunk.note(code));
         }
         if let Some(key) = rules.key {
-            let hash = key.hash128(&chunk.bytes[start..]);
-            chunk.keys.push(hash);
-            if let Some(history) = &mut self.history {
-                history.begin(hash);
-            }
-        } else if let Some(history) = &mut self.history {
-            history.begin(history.key().hash128(&chunk.bytes[start..]));
+            chunk.keys.push(key.hash128(&chunk.bytes[start..]));
+        }
+        if let Some(stamper) = &mut self.stamper {
+            stamper.begin(start..chunk.bytes.len());
         }
         if rules.boundaries {
             let boundary = boundary_hash(&chunk.bytes[start..]);
@@ -273,10 +270,10 @@ impl<'r> Renderer<'r> {
         out: &mut FieldWriter,
     ) -> std::result::Result<Order, Box<Reject>> {
         out.push(b"</loc>");
-        let Renderer { rules, plan, value, history, .. } = self;
-        let newest = match history {
+        let Renderer { rules, plan, value, stamper, .. } = self;
+        let newest = match stamper {
             None => lastmod(rules, plan, value, row, chunk, out)?,
-            Some(history) => history.lastmod((rules, plan, value), row, chunk, out)?,
+            Some(stamper) => stamper.lastmod((rules, plan, value), row, chunk, out)?,
         };
         self.changefreq(row, chunk, out)?;
         self.priority(row, chunk, out)?;

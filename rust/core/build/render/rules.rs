@@ -11,9 +11,9 @@ use crate::error::{ErrorCode, Result};
 use crate::flow::cell::Cell;
 use crate::flow::chunk::Chunk;
 use crate::flow::hash::HashKey;
-use crate::flow::history::History;
 use crate::flow::order::LocRange;
 use crate::flow::sample::Rate;
+use crate::flow::stamps::Stamps;
 use crate::sitemap::age::AgeBounds;
 use crate::sitemap::changefreq;
 use crate::sitemap::characters::trim;
@@ -57,8 +57,8 @@ pub struct Rules {
     pub(crate) boundaries: bool,
     /// the rows are to ascend by loc
     ordered: bool,
-    /// what the last build recorded, if content decides lastmod
-    pub(crate) history: Option<Arc<History>>,
+    /// the stamps of the last build, if content decides lastmod
+    pub(crate) stamps: Option<Arc<Stamps>>,
 }
 
 impl Rules {
@@ -100,7 +100,7 @@ impl Rules {
             key,
             boundaries: config.layout == Layout::Stable,
             ordered: config.ordered,
-            history: None,
+            stamps: None,
         })
     }
 
@@ -112,11 +112,9 @@ impl Rules {
         }
     }
 
-    /// The same rules for a build in which content decides lastmod. Duplicates are looked for with the
-    /// hash of the loc that the records have: each loc is hashed once.
-    pub fn with_history(self, history: Option<Arc<History>>) -> Rules {
-        let key = history.as_ref().map(|history| history.key);
-        Rules { history, key: self.key.map(|own| key.unwrap_or(own)), ..self }
+    /// The same rules for a build in which content decides lastmod.
+    pub fn with_stamps(self, stamps: Option<Arc<Stamps>>) -> Rules {
+        Rules { stamps, ..self }
     }
 
     #[inline]

@@ -11,7 +11,7 @@ use std::path::Path;
 use flate2::bufread::GzDecoder;
 use libdeflater::Decompressor;
 
-use crate::file::Stamp;
+use crate::file::FileIdentity;
 use crate::inspect::codes;
 use crate::inspect::codes::Code;
 use crate::inspect::document::regular;
@@ -60,7 +60,7 @@ pub struct OpenedFile {
     /// Bytes on disk.
     pub size: u64,
     /// Detects that the file was written while it was read.
-    pub stamp: Stamp,
+    pub identity: FileIdentity,
 }
 
 /// Opens files, and reuses its buffers for the next file.
@@ -75,13 +75,13 @@ impl Inflater {
     /// Opens the file at `path`.
     pub fn open(&mut self, path: &Path) -> io::Result<OpenedFile> {
         let (mut file, about) = regular::open(path)?;
-        let (size, stamp) = (about.len(), Stamp::of(&about));
+        let (size, identity) = (about.len(), FileIdentity::of(&about));
         let magic = read_magic(&mut file)?;
         let is_gzip = magic == MAGIC;
         let head = Cursor::new(magic);
         if !is_gzip {
             let bytes = Bytes::Stream(Box::new(Bounded::new(head.chain(file))));
-            return Ok(OpenedFile { bytes, gzip: false, size, stamp });
+            return Ok(OpenedFile { bytes, gzip: false, size, identity });
         }
         if size <= WHOLE {
             self.compressed.clear();
@@ -91,10 +91,10 @@ impl Inflater {
                 Some(bytes) => Bytes::Whole(bytes),
                 None => stream(Cursor::new(std::mem::take(&mut self.compressed))),
             };
-            return Ok(OpenedFile { bytes, gzip: true, size, stamp });
+            return Ok(OpenedFile { bytes, gzip: true, size, identity });
         }
         let bytes = stream(BufReader::with_capacity(1 << 16, head.chain(file)));
-        Ok(OpenedFile { bytes, gzip: true, size, stamp })
+        Ok(OpenedFile { bytes, gzip: true, size, identity })
     }
 
     /// Returns a buffer for the next file.

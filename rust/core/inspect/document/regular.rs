@@ -4,7 +4,7 @@ use std::fs::{File, Metadata};
 use std::io;
 use std::path::Path;
 
-use crate::file::{Stamp, kind, open_unblocked};
+use crate::file::{FileIdentity, kind, open_unblocked};
 use crate::inspect::codes;
 use crate::inspect::finding::{Location, Log};
 
@@ -30,9 +30,9 @@ fn refused(what: &str) -> io::Error {
 }
 
 /// Adds a finding if the file at `path` was changed or replaced since it was opened.
-pub fn check(opened: Stamp, path: &Path, log: &mut Log) {
+pub fn check(opened: FileIdentity, path: &Path, log: &mut Log) {
     let what = match std::fs::metadata(path) {
-        Ok(about) if Stamp::of(&about) == opened => return,
+        Ok(about) if FileIdentity::of(&about) == opened => return,
         Ok(_) => "the file changed while it was read",
         Err(_) => "the file was removed while it was read",
     };

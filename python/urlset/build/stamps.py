@@ -1,7 +1,7 @@
-"""The records of ``lastmod_from``: what a build keeps of each URL for the next one.
+"""The stamps of ``lastmod_from``: what a build keeps of each URL for the next one.
 
 They are a file in the state. The manifest names it, so that the commit point of the set is that of
-the records: a build that is killed neither loses nor advances them. The file of another build has
+the stamps: a build that is killed neither loses nor advances them. The file of another build has
 another name, and the old one is removed after the commit.
 """
 
@@ -11,7 +11,7 @@ import os
 from typing import IO, Any
 
 from ..destination.interface import Publication
-from ..destination.manifest import LastmodRecord
+from ..destination.manifest import StampFile
 from ..errors import PublishError
 from ..options import Options
 from ..outfile import random_id
@@ -24,11 +24,11 @@ NEW = "lastmod.new"
 WARNINGS = {"clock_behind": "lastmod.clock", "adopted": "lastmod.columns"}
 
 
-class Records:
-    """The records of the last build and those of this one; a context manager while rows are read.
+class Stamps:
+    """The stamps of the last build and those of this one; a context manager while rows are read.
 
     Attributes:
-        files: for the core: the records of the last build, and the path of those of this one; None
+        files: for the core: the stamps of the last build, and the path of those of this one; None
             without ``lastmod_from``.
         changes: what the core found; None if there is no such build.
     """
@@ -38,29 +38,29 @@ class Records:
         self.changes: dict[str, Any] | None = None
         self._options, self._publication = options, publication
         self._open: IO[bytes] | None = None
-        self._old: LastmodRecord | None = None
-        self._new: LastmodRecord | None = None
+        self._old: StampFile | None = None
+        self._new: StampFile | None = None
 
-    def __enter__(self) -> Records:
+    def __enter__(self) -> Stamps:
         if not self._options.lastmod_from:
             return self
         publication = self._publication
         manifest = publication.manifest()
-        record = manifest.lastmod if manifest is not None else None
+        file = manifest.lastmod if manifest is not None else None
         old = None
-        if record is not None and not self._options.lastmod_restart:
-            place = publication.feed_place(record.file)
+        if file is not None and not self._options.lastmod_restart:
+            place = publication.feed_place(file.file)
             try:
-                self._open = publication.open_lastmod(record.file)
+                self._open = publication.open_stamps(file.file)
             except OSError as error:
                 raise _damaged(place, error.strerror or str(error)) from None
             if self._open is None:
                 raise _damaged(place, "is missing")
-            if os.fstat(self._open.fileno()).st_size != record.bytes:
+            if os.fstat(self._open.fileno()).st_size != file.bytes:
                 self._open.close()
                 raise _damaged(place, "has another size than it had")
-            old = (native(self._open.fileno()), place, record.digest)
-            self._old = record
+            old = (native(self._open.fileno()), place, file.digest)
+            self._old = file
         self.files = (old, os.fspath(publication.temporary / NEW))
         return self
 
@@ -68,18 +68,18 @@ class Records:
         if self._open is not None:
             self._open.close()
 
-    def record(self) -> LastmodRecord | None:
-        """The record for the manifest; that of the last build if nothing changed."""
+    def file(self) -> StampFile | None:
+        """The file for the manifest; that of the last build if nothing changed."""
         changes = self.changes or {}
         if self._old is not None and changes["digest"] == self._old.digest:
             return self._old
-        self._new = LastmodRecord(f"lastmod-{random_id()}", changes["bytes"], changes["digest"])
+        self._new = StampFile(f"lastmod-{random_id()}", changes["bytes"], changes["digest"])
         return self._new
 
     def stage(self) -> None:
         """Puts the new file into the state, where nothing names it before the commit."""
         if self._new is not None:
-            self._publication.put_lastmod(self._new.file, self._publication.temporary / NEW)
+            self._publication.put_stamps(self._new.file, self._publication.temporary / NEW)
 
     def summary(self) -> dict[str, Any]:
         """What the core found, for the report."""

@@ -5,6 +5,8 @@
 //! gets the lastmod of its row; without one the start of the build, except in a first build, in
 //! which nothing is known.
 
+use std::ops::Range;
+
 use crate::build::render::content::Content;
 use crate::build::render::field::lastmod;
 use crate::build::render::field_writer::FieldWriter;
@@ -12,9 +14,11 @@ use crate::build::render::plan::Plan;
 use crate::build::render::rules::Rules;
 use crate::flow::chunk::{Chunk, Reject};
 use crate::flow::entry::NO_LASTMOD;
-use crate::flow::hash::HashKey;
-use crate::flow::history::{Change, Cursor, HASH_BITS, History, NO_RECORD, RECORD, Record, Stamp};
 use crate::flow::row::Row;
+use crate::flow::stamps::Stamps;
+use crate::flow::stamps::cursor::{Cursor, Found};
+use crate::flow::stamps::stamp::{Change, HASH_BITS, NO_STAMP, Stamp, Stamped};
+use crate::flow::stamps::table::Table;
 use crate::sitemap::date::{Order, write_order};
 
 /// The end of a loc, and a lastmod behind it.
@@ -23,52 +27,53 @@ const OPEN: &[u8; 9] = b"<lastmod>";
 const CLOSE: &[u8; 10] = b"</lastmod>";
 
 /// Decides the lastmod of the rows of one batch.
-pub(crate) struct HistoryWriter<'r> {
-    history: &'r History,
+pub(crate) struct Stamper<'r> {
+    stamps: &'r Stamps,
     cursor: Cursor<'r>,
     content: Content,
     /// the list of columns is another one than in the last build: contents cannot be compared
     adopts: bool,
     /// rows become several URLs, some of which may be new
     expands: bool,
+    loc: Range<usize>,
     /// the hash of the loc of the current row, and that of its content
     key: u64,
     hash: u64,
     /// the lastmod that the current row has by itself
     own: Order,
-    /// the record of the last URL
-    pub stamp: Stamp,
+    /// the stamp of the last URL
+    pub stamped: Stamped,
 }
 
-impl<'r> HistoryWriter<'r> {
-    pub fn new(history: &'r History, plan: &Plan) -> HistoryWriter<'r> {
-        let known =
-            |table: &crate::flow::history::Table| table.columns.contains(&plan.content_list);
-        HistoryWriter {
-            history,
-            cursor: Cursor::new(history),
-            content: Content::new(history.key),
-            adopts: history.table.as_ref().is_some_and(|table| !known(table)),
+impl<'r> Stamper<'r> {
+    pub fn new(stamps: &'r Stamps, plan: &Plan) -> Stamper<'r> {
+        let known = |table: &Table| table.columns.contains(&plan.content_list);
+        Stamper {
+            stamps,
+            cursor: Cursor::new(stamps),
+            content: Content::new(stamps.hash),
+            adopts: stamps.table.as_ref().is_some_and(|table| !known(table)),
             expands: plan.alternates.as_ref().is_some_and(|from| from.rows),
+            loc: 0..0,
             key: 0,
             hash: 0,
             own: NO_LASTMOD,
-            stamp: Stamp { record: [0; RECORD], change: Change::Added, old: NO_RECORD },
+            stamped: Stamped {
+                stamp: Stamp { key: 0, content: 0, lastmod: NO_LASTMOD },
+                change: Change::Added,
+                old: NO_STAMP,
+            },
         }
     }
 
-    /// The key of the hashes.
-    pub fn key(&self) -> HashKey {
-        self.history.key
-    }
-
-    /// Begins a row, given the hash of its loc.
+    /// Begins a row, given the place of its loc in the chunk. It is hashed later: what was just
+    /// written in other widths is read with a delay.
     #[inline]
-    pub fn begin(&mut self, loc: u128) {
-        self.key = History::part(loc);
+    pub fn begin(&mut self, loc: Range<usize>) {
+        self.loc = loc;
     }
 
-    /// Appends the lastmod of a row, and records it.
+    /// Appends the lastmod of a row, and keeps its stamp.
     #[inline]
     pub fn lastmod(
         &mut self,
@@ -78,17 +83,18 @@ impl<'r> HistoryWriter<'r> {
         out: &mut FieldWriter,
     ) -> Result<Order, Box<Reject>> {
         self.hash = self.content.of(plan, row) >> (64 - HASH_BITS);
-        self.own = NO_LASTMOD;
-        let mut newest = self.decide(self.key);
+        self.key = self.stamps.hash(out.written(self.loc.clone()));
+        let (change, mut newest, old) = self.decide(self.key);
         let before = out.end();
-        let is_new = self.stamp.change == Change::Added;
+        let is_new = change == Change::Added;
         if is_new || self.expands {
             self.own = lastmod(rules, plan, value, row, chunk, out)?;
-            if is_new {
-                newest = self.added();
-            }
         }
-        chunk.stamps.push(self.stamp);
+        if is_new {
+            newest = self.of_new();
+        }
+        self.set(self.key, change, newest, old);
+        chunk.stamps.push(self.stamped);
         if is_new && self.own != NO_LASTMOD {
             return Ok(newest); // it was just written
         }
@@ -110,14 +116,12 @@ impl<'r> HistoryWriter<'r> {
     /// The text of the lastmod of another URL with the content of the current row: the end of its
     /// loc and its lastmod.
     pub fn of_alternate(&mut self, loc: &[u8]) -> (Vec<u8>, Order) {
-        let key = self.history.hash(loc);
-        let mut lastmod = self.decide(key);
-        if self.stamp.change == Change::Added {
-            let own = self.key;
-            self.key = key;
-            lastmod = self.added();
-            self.key = own;
+        let key = self.stamps.hash(loc);
+        let (change, mut lastmod, old) = self.decide(key);
+        if change == Change::Added {
+            lastmod = self.of_new();
         }
+        self.set(key, change, lastmod, old);
         let mut out = END.to_vec();
         if lastmod != NO_LASTMOD {
             let mut text = [0; 20];
@@ -129,44 +133,39 @@ impl<'r> HistoryWriter<'r> {
         (out, lastmod)
     }
 
-    /// The lastmod of a URL; that of one that is new is decided by [`HistoryWriter::added`].
+    /// What happened to a URL, its lastmod, and a former stamp of it. The lastmod of a new one is
+    /// that of [`Stamper::of_new`].
     #[inline]
-    fn decide(&mut self, key: u64) -> Order {
-        let found = self.cursor.find(key, self.hash);
-        let (change, lastmod) = match found.change {
-            _ if found.old == NO_RECORD => (Change::Added, NO_LASTMOD),
-            _ if self.adopts => (Change::Adopted, found.lastmod),
-            Change::Changed if found.lastmod > self.history.now => {
-                (Change::ClockBehind, found.lastmod)
-            }
-            Change::Changed => (Change::Changed, self.history.now),
-            change => (change, found.lastmod),
+    fn decide(&mut self, key: u64) -> (Change, Order, u32) {
+        let Found { change, lastmod, old } = self.cursor.find(key, self.hash);
+        let now = self.stamps.now;
+        let (change, lastmod) = match change {
+            Change::Added => (Change::Added, NO_LASTMOD),
+            _ if self.adopts => (Change::Adopted, lastmod),
+            Change::Changed if lastmod > now => (Change::ClockBehind, lastmod),
+            Change::Changed => (Change::Changed, now),
+            change => (change, lastmod),
         };
-        self.set(key, change, lastmod, found.old);
-        lastmod
+        (change, lastmod, old)
     }
 
     /// The lastmod of a URL that is new.
-    fn added(&mut self) -> Order {
-        let first = self.history.table.is_none();
-        let lastmod = match self.own {
-            NO_LASTMOD if !first => self.history.now,
-            own => own,
-        };
-        self.set(self.key, Change::Added, lastmod, NO_RECORD);
-        lastmod
+    #[inline]
+    fn of_new(&self) -> Order {
+        let is_first = self.stamps.table.is_none();
+        if self.own == NO_LASTMOD && !is_first { self.stamps.now } else { self.own }
     }
 
     #[inline]
     fn set(&mut self, key: u64, change: Change, lastmod: Order, old: u32) {
-        let record = Record { key, content: self.hash, lastmod }.to_bytes();
-        self.stamp = Stamp { record, change, old };
+        let stamp = Stamp { key, content: self.hash, lastmod };
+        self.stamped = Stamped { stamp, change, old };
     }
 
-    /// A record contains a lastmod that is no date.
+    /// A stamp contains a lastmod that is no date.
     #[cold]
     fn invalid(&self) {
-        if let Some(table) = &self.history.table {
+        if let Some(table) = &self.stamps.table {
             // the collector ends the run
             let _ = table.failed.set(table.damaged("contains a time that is none"));
         }
