@@ -351,7 +351,7 @@ def manifests(state: dict[str, Any]) -> str:
         " it.\n\n"
         + records(
             manifest.Manifest, manifest.ShardRecord, manifest.IndexRecord, manifest.BuildRecord,
-            manifest.LastmodRecord, manifest.StoreRecord, manifest.Feed,
+            manifest.StampFile, manifest.StoreRecord, manifest.Feed,
             level="##",
         )
         + "\n" + example("urlset build examples/catalog.csv …", state)
