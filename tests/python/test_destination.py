@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -142,3 +144,27 @@ def test_the_second_of_two_builds_loses(bucket: MemoryStore, tmp_path: Path) -> 
         urlset.build(rows(), out=bucket, **OPTIONS)
     assert caught.value.code == "publish.conflict"
     assert read_bucket(bucket, tmp_path) == table(500, 600)["loc"].to_pylist()
+
+
+def test_a_folder_that_two_remove_at_once_is_gone(tmp_path: Path) -> None:
+    """As the staging of a job: the commit removes all of it while a lost task removes its part."""
+    for number in range(20):
+        staging = tmp_path / f"staging-{number}"
+        for part in range(50):
+            (staging / f"part-{part}/en").mkdir(parents=True)
+            for place in ("sitemap-1.xml.gz", "en/sitemap-2.xml.gz"):
+                (staging / f"part-{part}" / place).touch()
+        barrier = threading.Barrier(2)
+
+        def remove(what: list[str], folder: Path, barrier: threading.Barrier = barrier) -> None:
+            with Directory.open(folder) as opened:
+                barrier.wait()
+                for name in what:
+                    opened.clear(name)
+
+        parts = [f"part-{part}" for part in reversed(range(50))]
+        with ThreadPoolExecutor(2) as threads:
+            tasks = [([staging.name], tmp_path), (parts, staging)]
+            for done in [threads.submit(remove, *task) for task in tasks]:
+                done.result()
+        assert not staging.exists()

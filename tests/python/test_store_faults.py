@@ -171,6 +171,19 @@ def test_a_sample_of_faults(shop: Shop) -> None:
     assert run_faults(shop, plan) >= 20
 
 
+@pytest.mark.parametrize("fault", ["409", "412"])
+def test_a_read_without_a_condition_that_is_refused(shop: Shop, fault: str) -> None:
+    """Codes of a condition that does not hold, for requests that have none."""
+    job = urlset.Job(site=SITE, out=f"s3://{BUCKET}/maps", max_urls=100)
+    shop.proxy.fault = lambda request: fault if request.method in ("GET", "HEAD") else None
+    with pytest.raises(urlset.PublishError) as caught:
+        job.write(pa.table({"loc": urls(0, 150)}))
+    assert "try again" in str(caught.value) and caught.value.exit_status == 3
+    shop.proxy.fault = lambda _: None
+    job.commit([job.write(pa.table({"loc": urls(0, 150)}))])
+    shop.check((0, 150))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("fault", [*FAULTS, None])
 def test_every_request_and_every_fault(shop: Shop, fault: str | None) -> None:

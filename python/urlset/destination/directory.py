@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path, PurePosixPath
@@ -19,6 +20,10 @@ from ..errors import ConflictError, PublishError
 from ..outfile import random_id
 from .objects import ABSENT, Object
 from .relative import Folder, calls, is_link
+
+#: how often, and after how many seconds, a folder is removed again to which a task has written
+REMOVE_ATTEMPTS = 50
+REMOVE_PAUSE = 0.02
 
 
 class Directory:
@@ -340,29 +345,49 @@ def link_error(place: Path) -> PublishError:
 
 
 def _remove(folder: Folder, name: str) -> None:
-    """Removes a file, a link, or a folder with its content, at any depth."""
+    """Removes a file, a link, or a folder with its content, at any depth.
+
+    Tasks of a job may write there, and remove what they wrote, at the same time.
+    """
+    for attempt in range(REMOVE_ATTEMPTS):
+        try:
+            _remove_once(folder, name)
+        except OSError as error:
+            if error.errno != errno.ENOTEMPTY or attempt + 1 == REMOVE_ATTEMPTS:
+                raise
+            time.sleep(REMOVE_PAUSE)
+        else:
+            return
+
+
+def _remove_once(folder: Folder, name: str) -> None:
     if _unlinked(folder, name):
         return
     top = calls.open_folder(folder, name)
     try:
         waiting = calls.names(top)
         while waiting:
-            child = waiting.pop()
-            if _unlinked(top, child):
-                continue
-            below = calls.open_folder(top, child)
-            try:
-                for deeper in calls.names(below):
-                    if not _unlinked(below, deeper):
-                        # moved up, so that neither descriptors nor the stack grow with the depth
-                        waiting.append(f".{random_id()}")
-                        calls.replace(below, deeper, top, waiting[-1])
-            finally:
-                calls.close(below)
-            calls.rmdir(top, child)
+            with suppress(FileNotFoundError):  # the task that wrote it was faster
+                _remove_child(top, waiting.pop(), waiting)
     finally:
         calls.close(top)
     calls.rmdir(folder, name)
+
+
+def _remove_child(top: Folder, child: str, waiting: list[str]) -> None:
+    """Removes a file, or a folder whose folders are moved up and added to ``waiting``."""
+    if _unlinked(top, child):
+        return
+    below = calls.open_folder(top, child)
+    try:
+        for deeper in calls.names(below):
+            if not _unlinked(below, deeper):
+                # moved up, so that neither descriptors nor the stack grow with the depth
+                waiting.append(f".{random_id()}")
+                calls.replace(below, deeper, top, waiting[-1])
+    finally:
+        calls.close(below)
+    calls.rmdir(top, child)
 
 
 def _unlinked(folder: Folder, name: str) -> bool:

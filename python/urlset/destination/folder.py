@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import errno
 import os
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,10 +15,6 @@ from .directory import Directory, folder_of
 from .manifest import is_sitemap
 from .publication import FolderPublication, closed, job_staging
 from .state import DEFAULT_NAME, STATE, STATE_FILES, read_journal
-
-#: how often, and after how many seconds, a staging is removed again that a task has written to
-ABORT_ATTEMPTS = 50
-ABORT_PAUSE = 0.02
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,16 +81,7 @@ class FolderDestination:
             journal = read_journal(state)
             if journal is not None and journal.new and journal.staging == job_staging(job):
                 return
-            for attempt in range(ABORT_ATTEMPTS):
-                try:
-                    state.clear(job_staging(job))
-                except OSError as error:
-                    # engines abort while other tasks still write
-                    if error.errno != errno.ENOTEMPTY or attempt + 1 == ABORT_ATTEMPTS:
-                        raise
-                    time.sleep(ABORT_PAUSE)
-                else:
-                    return
+            state.clear(job_staging(job))
 
     def _open_staging(self, name: str, job: str, opened: contextlib.ExitStack) -> Directory:
         try:

@@ -296,8 +296,9 @@ class Location:
         if version and version.get("e_tag"):
             options["if_match"] = version["e_tag"]
         return self.call(
-            lambda: self.store.get(key, options=options).bytes(), "read", key, conditional=True
-        )
+            lambda: self.store.get(key, options=options).bytes(), "read", key,
+            conditional="if_match" in options,
+        )  # fmt: skip
 
     def put(
         self,
