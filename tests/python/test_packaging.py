@@ -104,6 +104,18 @@ def test_a_tag_with_version_and_changelog_is_released(tmp_path: Path) -> None:
     subprocess.run([sys.executable, tmp_path / "scripts/check-release", "v2.3.4"], check=True)
 
 
+def test_the_guide_for_contributors_names_every_script() -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"scripts/([a-z.-]+[a-z])", text))
+    scripts = {path.name for path in (ROOT / "scripts").iterdir() if os.access(path, os.X_OK)}
+    scripts = {name for name in scripts if (ROOT / "scripts" / name).is_file()}
+    assert named <= {path.name for path in (ROOT / "scripts").iterdir()}
+    internal = {"smoke", "pypi-readme"}  # of scripts/wheels
+    assert scripts | {"check"} <= named | internal
+    for path in WORKFLOWS:
+        assert f"`{path.name}`" in text
+
+
 def test_the_links_of_the_readme_work_on_pypi() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     urls = project["urls"]
