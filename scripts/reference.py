@@ -291,7 +291,7 @@ def signature(name: str, thing: Any) -> str:
     for one in found.parameters.values():
         if one.kind is one.KEYWORD_ONLY and not any(text.startswith("*") for text in each):
             each.append("*")
-        if one.name != "self":
+        if one.name not in ("self", "cls"):
             each.append(re.sub(r": '([^']*)'", r": \1", str(one)))
     returned = found.return_annotation
     arrow = f" -> {returned}" if returned not in (found.empty, None, "None") else ""

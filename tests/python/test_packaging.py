@@ -123,6 +123,9 @@ def test_the_links_of_the_readme_work_on_pypi() -> None:
     assert urls["Documentation"] == DOCUMENTATION
     assert urls["Changelog"] == f"{DOCUMENTATION}changelog/"
     assert urls["Issues"] == f"{urls['Source']}/issues"
+    templates = (ROOT / ".github/ISSUE_TEMPLATE/config.yml").read_text(encoding="utf-8")
+    linked = re.findall(r"url: (\S+)", templates)
+    assert linked == [f"{urls['Source']}/security/advisories/new", DOCUMENTATION]
     done = subprocess.run(
         [sys.executable, ROOT / "scripts/pypi-readme", ROOT / project["readme"]],
         capture_output=True, text=True, check=True,

@@ -213,6 +213,7 @@ def test_every_option_is_in_the_reference(pages: dict[str, str]) -> None:
         assert f"\n| `{one.name}` |" in pages["python.md"]
 
 
+@pytest.mark.long
 def test_every_option_of_the_help_is_in_the_reference(pages: dict[str, str]) -> None:
     for name in COMMANDS:
         help_text = subprocess.run(
