@@ -229,6 +229,18 @@ def test_every_option_of_the_help_is_in_the_reference(pages: dict[str, str]) -> 
         assert {flag for pair in flags for flag in pair if flag} - named == {"--help"}, name
 
 
+def test_every_variable_of_the_environment_is_in_the_reference(pages: dict[str, str]) -> None:
+    used = {
+        node.value
+        for _, tree in python_sources()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and re.fullmatch(r"URLSET_[A-Z_]+", str(node.value))
+    }
+    section = pages["command-line.md"].partition("\n## Environment\n")[2]
+    named = set(re.findall(r"^\| `(\w+)` \| .", section, re.MULTILINE))
+    assert len(used) >= 6 and used | {"_URLSET_COMPLETE"} == named
+
+
 def test_every_public_name_is_in_the_reference(pages: dict[str, str]) -> None:
     page = pages["python.md"]
     for name in set(urlset.__all__) - {"__version__"}:
