@@ -280,7 +280,8 @@ def write_csv(path: Path, rows: list[dict[str, Any]], **form: str) -> None:
 
 def script(page: Path, folder: Path, port: int) -> str:
     """All blocks of a page that run, as one shell script."""
-    lines = ["set -euo pipefail"]
+    # a command that fails must not leave the server of the example
+    lines = ["set -euo pipefail", "trap 'kill $(jobs -p) 2> /dev/null || true' EXIT"]
     imports = ""
     for number, block in enumerate(blocks(page)):
         text = block.text.replace("8000", str(port))
