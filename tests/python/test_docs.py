@@ -22,6 +22,7 @@ import socket
 import sqlite3
 import subprocess
 import sys
+import time
 import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -241,6 +242,16 @@ def prepare(folder: Path) -> None:
         {
             "url": f"{SITE}/{n}", "lastmod": "2026-10-01", "img": [f"{SITE}/{n}.jpg"],
             "links": [{"lang": c, "url": f"{SITE}{p}/{n}"} for c, p in (("en", ""), ("de", "/de"))],
+            "video": [
+                {
+                    "thumbnail_loc": f"{SITE}/{n}.png", "title": "Lamp", "description": "A lamp",
+                    "content_loc": f"{SITE}/{n}.mp4",
+                }
+            ],
+            "news": {
+                "name": "Shop News", "language": "en", "title": "A lamp",
+                "publication_date": time.strftime("%Y-%m-%d"),
+            },
         }
         for n in range(9)
     ]  # fmt: skip
