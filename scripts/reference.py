@@ -130,8 +130,29 @@ def command_line() -> str:
         if command.epilog:
             text = inspect.cleandoc(command.epilog.replace("\b", ""))
             parts.append(f"\n```text\n{text}\n```\n")
+    rows = [[code(name), meaning] for name, meaning in ENVIRONMENT.items()]
+    parts.append("\n## Environment\n\n" + table(["variable", "meaning"], rows))
+    parts.append(
+        "\nCredentials of [object stores](../destinations.md#credentials-and-endpoints) and"
+        " [databases](../databases.md), `TMPDIR` for temporary files, and the variables of"
+        " [proxies](../verify.md#fetching) have their usual names.\n"
+    )
     return "".join(parts)
 
+
+ENVIRONMENT = {
+    "URLSET_INDEXNOW_KEY": "the key of [IndexNow](../announce.md).",
+    "URLSET_GOOGLE_KEY_FILE": "the JSON file of a service account for Search Console; else"
+    " `GOOGLE_APPLICATION_CREDENTIALS`.",
+    "URLSET_BING_KEY": "the key of Bing Webmaster Tools.",
+    "URLSET_YANDEX_TOKEN": "the token for Yandex Webmaster.",
+    "URLSET_YANDEX_USER": "the number of the user of that token; else Yandex is asked.",
+    "URLSET_STORE_TIMEOUT": "seconds without progress after which a request to an object store"
+    " fails (30).",
+    "URLSET_TRACEBACK": "1 shows the traceback of an internal error.",
+    "_URLSET_COMPLETE": "writes the script for the [completion](../install.md#completion) of a"
+    " shell.",
+}
 
 TABLES: dict[str, tuple[type[Any], ...]] = {
     "build": (Options,),
@@ -291,7 +312,7 @@ def signature(name: str, thing: Any) -> str:
     for one in found.parameters.values():
         if one.kind is one.KEYWORD_ONLY and not any(text.startswith("*") for text in each):
             each.append("*")
-        if one.name != "self":
+        if one.name not in ("self", "cls"):
             each.append(re.sub(r": '([^']*)'", r": \1", str(one)))
     returned = found.return_annotation
     arrow = f" -> {returned}" if returned not in (found.empty, None, "None") else ""

@@ -225,7 +225,7 @@ def engine_warnings(options: Options, report: Report) -> list[Warning]:
     if {"priority", "changefreq"} & report.mapping.keys() and (
         options.for_ is None or options.preset.ignores_priority
     ):
-        message = "with priority or changefreq, perhaps, which Google and Bing ignore"
+        message = "with a column for priority or changefreq, which Google and Bing ignore"
         found.append(Warning("priority.ignored", report.urls, message))
     indexes = len(report.indexes)
     if options.for_ == "google" and indexes > MAX_GOOGLE_INDEXES:

@@ -22,6 +22,7 @@ import socket
 import sqlite3
 import subprocess
 import sys
+import time
 import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -241,6 +242,16 @@ def prepare(folder: Path) -> None:
         {
             "url": f"{SITE}/{n}", "lastmod": "2026-10-01", "img": [f"{SITE}/{n}.jpg"],
             "links": [{"lang": c, "url": f"{SITE}{p}/{n}"} for c, p in (("en", ""), ("de", "/de"))],
+            "video": [
+                {
+                    "thumbnail_loc": f"{SITE}/{n}.png", "title": "Lamp", "description": "A lamp",
+                    "content_loc": f"{SITE}/{n}.mp4",
+                }
+            ],
+            "news": {
+                "name": "Shop News", "language": "en", "title": "A lamp",
+                "publication_date": time.strftime("%Y-%m-%d"),
+            },
         }
         for n in range(9)
     ]  # fmt: skip
@@ -280,7 +291,8 @@ def write_csv(path: Path, rows: list[dict[str, Any]], **form: str) -> None:
 
 def script(page: Path, folder: Path, port: int) -> str:
     """All blocks of a page that run, as one shell script."""
-    lines = ["set -euo pipefail"]
+    # a command that fails must not leave the server of the example
+    lines = ["set -euo pipefail", "trap 'kill $(jobs -p) 2> /dev/null || true' EXIT"]
     imports = ""
     for number, block in enumerate(blocks(page)):
         text = block.text.replace("8000", str(port))

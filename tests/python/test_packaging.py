@@ -8,9 +8,11 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+import tomllib
 from pathlib import Path
 
 import pytest
+from urlset.cli import DOCUMENTATION
 
 ROOT = Path(__file__).resolve().parents[2]
 URLSET = Path(sysconfig.get_path("scripts"), "urlset")
@@ -100,6 +102,53 @@ def test_a_tag_with_version_and_changelog_is_released(tmp_path: Path) -> None:
         text = re.sub(r'^version = ".*"$', 'version = "2.3.4"', text, flags=re.MULTILINE)
         (tmp_path / name).write_text(text.replace("[Unreleased]", "[2.3.4] - 2026-11-22"))
     subprocess.run([sys.executable, tmp_path / "scripts/check-release", "v2.3.4"], check=True)
+
+
+def test_the_guide_for_contributors_names_every_script() -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"scripts/([a-z.-]+[a-z])", text))
+    scripts = {path.name for path in (ROOT / "scripts").iterdir() if os.access(path, os.X_OK)}
+    scripts = {name for name in scripts if (ROOT / "scripts" / name).is_file()}
+    assert named <= {path.name for path in (ROOT / "scripts").iterdir()}
+    internal = {"smoke", "pypi-readme"}  # of scripts/wheels
+    assert scripts | {"check"} <= named | internal
+    for path in WORKFLOWS:
+        assert f"`{path.name}`" in text
+
+
+def test_the_links_of_the_readme_work_on_pypi() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    urls = project["urls"]
+    assert urls.keys() == {"Documentation", "Source", "Changelog", "Issues"}
+    assert urls["Documentation"] == DOCUMENTATION
+    assert urls["Changelog"] == f"{DOCUMENTATION}changelog/"
+    assert urls["Issues"] == f"{urls['Source']}/issues"
+    templates = (ROOT / ".github/ISSUE_TEMPLATE/config.yml").read_text(encoding="utf-8")
+    linked = re.findall(r"url: (\S+)", templates)
+    assert linked == [f"{urls['Source']}/security/advisories/new", DOCUMENTATION]
+    done = subprocess.run(
+        [sys.executable, ROOT / "scripts/pypi-readme", ROOT / project["readme"]],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    links = re.findall(r"\]\(([^)]+)\)", done.stdout)
+    pages = files = 0
+    for link in links:
+        if link.startswith(DOCUMENTATION):
+            path = link.removeprefix(DOCUMENTATION).partition("#")[0].rstrip("/")
+            assert (ROOT / f"docs/{path}.md").is_file(), link
+            pages += 1
+        elif link.startswith(urls["Source"]):
+            kind, branch, path = link.removeprefix(urls["Source"] + "/").split("/", 2)
+            assert kind in ("blob", "raw") and branch == "main" and (ROOT / path).exists(), link
+            files += 1
+        else:
+            assert link.startswith("https://"), link
+    assert pages > 20 and files > 3
+    # the same text otherwise
+    source = (ROOT / project["readme"]).read_text(encoding="utf-8")
+    assert len(links) == len(re.findall(r"\]\(([^)]+)\)", source))
+    plain = re.compile(r"\]\([^)]+\)")
+    assert plain.sub("]()", done.stdout) == plain.sub("]()", source)
 
 
 def test_the_image_gets_what_its_build_needs() -> None:

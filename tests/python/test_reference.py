@@ -213,6 +213,7 @@ def test_every_option_is_in_the_reference(pages: dict[str, str]) -> None:
         assert f"\n| `{one.name}` |" in pages["python.md"]
 
 
+@pytest.mark.long
 def test_every_option_of_the_help_is_in_the_reference(pages: dict[str, str]) -> None:
     for name in COMMANDS:
         help_text = subprocess.run(
@@ -226,6 +227,18 @@ def test_every_option_of_the_help_is_in_the_reference(pages: dict[str, str]) -> 
         section = pages["command-line.md"].partition(f"\n## urlset {name}\n")[2]
         named = set(re.findall(r"`(--[a-z0-9-]+)`", section.partition("\n## ")[0]))
         assert {flag for pair in flags for flag in pair if flag} - named == {"--help"}, name
+
+
+def test_every_variable_of_the_environment_is_in_the_reference(pages: dict[str, str]) -> None:
+    used = {
+        node.value
+        for _, tree in python_sources()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and re.fullmatch(r"URLSET_[A-Z_]+", str(node.value))
+    }
+    section = pages["command-line.md"].partition("\n## Environment\n")[2]
+    named = set(re.findall(r"^\| `(\w+)` \| .", section, re.MULTILINE))
+    assert len(used) >= 6 and used | {"_URLSET_COMPLETE"} == named
 
 
 def test_every_public_name_is_in_the_reference(pages: dict[str, str]) -> None:

@@ -80,8 +80,9 @@ def test_the_pages_are_shown(
                 page.screenshot(path=Path(folder) / f"site-{name}-{size}-{scheme}.png")
             assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), name
             assert page.evaluate(WIDE) == [], name
-            page.evaluate(axe)
-            assert page.evaluate(AXE) == [], name
+            if size == "desktop":  # the phone has the same elements and colours
+                page.evaluate(axe)
+                assert page.evaluate(AXE) == [], name
         # the row of the code that the address names is in the window, and marked
         row = page.locator("tr", has=page.locator(":target"))
         box = row.bounding_box()
