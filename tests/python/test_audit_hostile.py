@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import urlset as package
 from audit_site import free_port
@@ -195,6 +197,42 @@ def test_a_share_that_is_the_limit_passes(server: HostileServer, tmp_path: Path)
         found = audit(server, tmp_path, *(f"/{n}" for n in range(1_000)), max_bad=limit,
                       resume=journal)  # fmt: skip
         assert found[""].ok == ok, limit
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "code"),
+    [
+        ("a.csv", "\ufeffloc\nhttp://a.invalid/1\n".encode(), None),
+        ("a.csv", "loc\nhttp://a.invalid/1\n".encode("utf-16"), "audit.table"),
+        ("a.csv", b"loc\nhttp://a.invalid/\xe4\n", "audit.table"),
+        ("a.csv", b"loc,x\na,b\nc\n", "audit.table"),
+        ("a.csv", b"", "audit.table"),
+        ("a.csv", b"loc\n", "audit.empty"),
+        ("a.jsonl", b'{"loc": 1\n', "audit.table"),
+        ("a.parquet", b"PAR1 PAR1", "audit.table"),
+        ("a.arrow", b"ARROW1", "audit.table"),
+    ],
+)
+def test_tables(tmp_path: Path, name: str, content: bytes, code: str | None) -> None:
+    source = tmp_path / name
+    source.write_bytes(content)
+    if code is None:
+        assert package.audit(source, **FAST).counts == {"unreachable": 1}
+        return
+    with pytest.raises(package.InputError) as caught:
+        package.audit(source, **FAST)
+    assert caught.value.code == code
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("kind", ["string", "large_string", "string_view", "dictionary", "binary"])
+def test_types_of_text(tmp_path: Path, kind: str) -> None:
+    locs = ["http://a.invalid/1", " ", None, "http://a.invalid/2"]
+    types = {"dictionary": pa.dictionary(pa.int8(), pa.string()), "binary": pa.binary()}
+    column = pa.array(locs).cast(types.get(kind) or getattr(pa, kind)())
+    pq.write_table(pa.table({"loc": column, "kind": column}), tmp_path / "a.parquet")
+    report = package.audit(tmp_path / "a.parquet", by="kind", **FAST)
+    assert (report.urls, report.counts) == (2, {"unreachable": 2})
 
 
 def test_default_ports_are_of_the_same_host(tmp_path: Path) -> None:
