@@ -340,9 +340,11 @@ def test_redirects(server: HostileServer, tmp_path: Path) -> None:
         "/other-port": redirect(b"http://127.0.0.1:1/x"),
         "/two": redirect(b"/one", b"301 Moved"), "/one": redirect(b"/end"), "/end": page(),
         "/gone": redirect(b"/410"), "/410": status("410 Gone"),
+        "/latin": redirect(b"../K\xe4se?\xff#\xe4"), "/utf-8": redirect("Käse".encode()),
         "/long": redirect(b"/l1"), **{f"/l{n}": redirect(b"/l%d" % (n + 1)) for n in range(9)},
     }  # fmt: skip
-    found = audit(server, tmp_path, "/other-host", "/other-port", "/two", "/gone", "/long")
+    paths = ("/other-host", "/other-port", "/two", "/gone", "/long", "/latin", "/utf-8")
+    found = audit(server, tmp_path, *paths)
     assert {row["finding"] for path, row in found.items() if path} == {"redirect"}
     assert "not followed" in found["/other-host"]["detail"]
     assert "not followed" in found["/other-port"]["detail"]
@@ -350,6 +352,9 @@ def test_redirects(server: HostileServer, tmp_path: Path) -> None:
     assert found["/two"]["detail"].startswith("301, 302, 200")
     assert found["/gone"]["detail"].startswith("302, 410")
     assert "more than 5" in found["/long"]["detail"]
+    assert found["/latin"]["target"] == f"{server.base}/K%E4se?%FF"
+    assert found["/utf-8"]["target"] == f"{server.base}/K%C3%A4se"
+    assert {"/K%E4se?%FF", "/K%C3%A4se"} <= set(server.asked)
 
 
 def test_private_addresses(
