@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import urlset as package
 from audit_site import free_port
@@ -197,6 +199,42 @@ def test_a_share_that_is_the_limit_passes(server: HostileServer, tmp_path: Path)
         assert found[""].ok == ok, limit
 
 
+@pytest.mark.parametrize(
+    ("name", "content", "code"),
+    [
+        ("a.csv", "\ufeffloc\nhttp://a.invalid/1\n".encode(), None),
+        ("a.csv", "loc\nhttp://a.invalid/1\n".encode("utf-16"), "audit.table"),
+        ("a.csv", b"loc\nhttp://a.invalid/\xe4\n", "audit.table"),
+        ("a.csv", b"loc,x\na,b\nc\n", "audit.table"),
+        ("a.csv", b"", "audit.table"),
+        ("a.csv", b"loc\n", "audit.empty"),
+        ("a.jsonl", b'{"loc": 1\n', "audit.table"),
+        ("a.parquet", b"PAR1 PAR1", "audit.table"),
+        ("a.arrow", b"ARROW1", "audit.table"),
+    ],
+)
+def test_tables(tmp_path: Path, name: str, content: bytes, code: str | None) -> None:
+    source = tmp_path / name
+    source.write_bytes(content)
+    if code is None:
+        assert package.audit(source, **FAST).counts == {"unreachable": 1}
+        return
+    with pytest.raises(package.InputError) as caught:
+        package.audit(source, **FAST)
+    assert caught.value.code == code
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("kind", ["string", "large_string", "string_view", "dictionary", "binary"])
+def test_types_of_text(tmp_path: Path, kind: str) -> None:
+    locs = ["http://a.invalid/1", " ", None, "http://a.invalid/2"]
+    types = {"dictionary": pa.dictionary(pa.int8(), pa.string()), "binary": pa.binary()}
+    column = pa.array(locs).cast(types.get(kind) or getattr(pa, kind)())
+    pq.write_table(pa.table({"loc": column, "kind": column}), tmp_path / "a.parquet")
+    report = package.audit(tmp_path / "a.parquet", by="kind", **FAST)
+    assert (report.urls, report.counts) == (2, {"unreachable": 2})
+
+
 def test_default_ports_are_of_the_same_host(tmp_path: Path) -> None:
     source = table(tmp_path, "http://a.invalid:80/1", "http://A.invalid/2", "http://a.invalid:80/3")
     assert package.audit(source, **FAST).counts == {"unreachable": 3}
@@ -302,9 +340,11 @@ def test_redirects(server: HostileServer, tmp_path: Path) -> None:
         "/other-port": redirect(b"http://127.0.0.1:1/x"),
         "/two": redirect(b"/one", b"301 Moved"), "/one": redirect(b"/end"), "/end": page(),
         "/gone": redirect(b"/410"), "/410": status("410 Gone"),
+        "/latin": redirect(b"../K\xe4se?\xff#\xe4"), "/utf-8": redirect("Käse".encode()),
         "/long": redirect(b"/l1"), **{f"/l{n}": redirect(b"/l%d" % (n + 1)) for n in range(9)},
     }  # fmt: skip
-    found = audit(server, tmp_path, "/other-host", "/other-port", "/two", "/gone", "/long")
+    paths = ("/other-host", "/other-port", "/two", "/gone", "/long", "/latin", "/utf-8")
+    found = audit(server, tmp_path, *paths)
     assert {row["finding"] for path, row in found.items() if path} == {"redirect"}
     assert "not followed" in found["/other-host"]["detail"]
     assert "not followed" in found["/other-port"]["detail"]
@@ -312,6 +352,9 @@ def test_redirects(server: HostileServer, tmp_path: Path) -> None:
     assert found["/two"]["detail"].startswith("301, 302, 200")
     assert found["/gone"]["detail"].startswith("302, 410")
     assert "more than 5" in found["/long"]["detail"]
+    assert found["/latin"]["target"] == f"{server.base}/K%E4se?%FF"
+    assert found["/utf-8"]["target"] == f"{server.base}/K%C3%A4se"
+    assert {"/K%E4se?%FF", "/K%C3%A4se"} <= set(server.asked)
 
 
 def test_private_addresses(

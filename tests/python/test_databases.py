@@ -5,7 +5,9 @@ from __future__ import annotations
 import glob
 import json
 import os
+import re
 import shutil
+import signal
 import socket
 import sqlite3
 import subprocess
@@ -112,7 +114,15 @@ def test_a_cursor(tmp_path: Path, shop: Path) -> None:
         ("SELECT price FROM product", 2, "column.missing", "price"),
         ("SELECT '/p/' || id AS url, mixed AS priority FROM product", 3, "input.damaged", "cast"),
         ("DELETE FROM product", 2, "config.query", "readonly"),
+        # columns have names, not the numbers from 0 of the driver
+        ("SELECT '/p/' || id AS url, mixed AS priority FROM product", 3, "input.damaged",
+         'column "priority"'),
+        ("SELECT cast(x'2fff' AS text) AS url", 3, "input.damaged", 'column "url"'),
+        ("SELECT '/a' AS url; SELECT '/b' AS url", 2, "config.query", "more than one"),
+        ("SELECT '/a' AS url; DROP TABLE product", 2, "config.query", "more than one"),
+        ("SELECT timeout FROM connections", 2, "config.query", "no such table: connections"),
         (None, 2, "config.query", "--query"),
+        (" ", 2, "config.query", "--query"),
     ],
 )  # fmt: skip
 def test_a_query_that_fails_publishes_nothing(
@@ -123,6 +133,20 @@ def test_a_query_that_fails_publishes_nothing(
     ended = build(tmp_path, f"sqlite:///{shop}", query)
     assert words in refused(ended, status, code)
     assert files(tmp_path / "out") == live
+
+
+def test_one_statement_with_a_semicolon_and_a_comment(tmp_path: Path, shop: Path) -> None:
+    ended = build(tmp_path, f"sqlite:///{shop}", "SELECT '/a' AS url; -- '; SELECT 1'\n")
+    assert ended.status == 0, ended.err
+
+
+def test_a_cursor_whose_rows_were_fetched_in_part(tmp_path: Path, shop: Path) -> None:
+    with sqlite_driver.connect(str(shop)) as connection, connection.cursor() as cursor:
+        cursor.execute(QUERY)
+        cursor.fetchone()
+        with pytest.raises(package.ConfigError, match="already fetched"):
+            package.build(cursor, site=SITE, out=tmp_path / "out")
+    assert not (tmp_path / "out").exists()
 
 
 def test_addresses_of_sqlite(tmp_path: Path, shop: Path) -> None:
@@ -242,6 +266,12 @@ def test_a_password_of_the_environment(
         ("SELECT '/p/' || n AS url, 1 / (50000 - n) AS x FROM generate_series(0, 99999) AS n",
          3, "input.damaged", "division by zero"),
         ("SELECT point(1, 2) AS url", 2, "column.type", "cast it first"),
+        ("SELECT 'x' AS timeout FROM connections", 2, "config.query", "does not exist"),
+        ("SELECT '/a' AS url; SELECT '/b' AS url", 2, "config.query", "multiple commands"),
+        # nothing can be written
+        ("CREATE TABLE kept (n int)", 2, "config.query", "read-only"),
+        ("WITH x AS (INSERT INTO pg_description VALUES (1, 1, 1, 'x') RETURNING 1) SELECT '/a' AS"
+         " url FROM x", 2, "config.query", "read-only"),
     ],
 )  # fmt: skip
 def test_a_query_that_postgresql_refuses(
@@ -258,6 +288,12 @@ def test_credentials_are_never_shown(tmp_path: Path, postgres: Server) -> None:
         build(tmp_path, postgres.uri(f":{WRONG}"), SERIES.format(9)), 3, "input.unreachable"
     )
     assert "authentication failed" in wrong
+    # as libpq and people write them: what looks like the path or the query is of the password
+    for secret in ("battery/staple", "bat?tery", "bat@tery", "battery#1", "%2Fbattery%40"):
+        ended = build(tmp_path, postgres.uri(f":{secret}"), SERIES.format(9))
+        assert ended.status in (2, 3) and ended.err.count("\n") == 1, ended.err
+        assert "***@127.0.0.1" in ended.err
+        assert not re.search("bat|tery|staple|seller", ended.err), ended.err
     away = postgres.uri().replace(str(postgres.port), "1")
     assert "refused" in refused(build(tmp_path, away, "SELECT 1"), 3, "input.unreachable")
 
@@ -284,6 +320,38 @@ def test_a_connection_that_is_lost_in_the_middle(tmp_path: Path, postgres: Serve
     out, err = process.communicate(timeout=100)
     refused(Ended(process.returncode, out, err), 3, "input.unreachable")
     assert files(tmp_path / "out") == live
+
+
+def test_a_statement_that_takes_too_long(tmp_path: Path, postgres: Server) -> None:
+    limited = f"{postgres.uri()}?options=-c%20statement_timeout%3D200&sslmode=prefer"
+    for query in (
+        "SELECT '/a' || pg_sleep(60)::text AS url",
+        "SELECT '/p/' || n AS url, CASE WHEN n > 90000 THEN pg_sleep(60)::text END AS x"
+        " FROM generate_series(1, 100000) AS n",
+    ):
+        words = refused(build(tmp_path, limited, query), 3, "input.unreachable")
+        assert "statement timeout" in words
+
+
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_a_query(tmp_path: Path, postgres: Server, sent: signal.Signals) -> None:
+    query = f"SELECT '/a' || pg_sleep(600)::text AS url /* signal {int(sent)} */"
+    command = [sys.executable, "-m", "urlset", "build", postgres.uri(), "--query", query]
+    process = subprocess.Popen(
+        [*command, "--site", SITE, "--out", tmp_path / "out"],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    running = (
+        f"SELECT pid::text FROM pg_stat_activity WHERE query LIKE '%/* signal {int(sent)} */%'"
+        " AND query NOT LIKE '%pg_stat_activity%' AND state = 'active'"
+    )
+    while process.poll() is None and not postgres.run(running):
+        time.sleep(0.05)
+    process.send_signal(sent)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 128 + sent, err
+    assert PASSWORD not in err and err.count("\n") == 1
+    assert not (tmp_path / "out/sitemap.xml").exists()
 
 
 @pytest.mark.slow

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -98,10 +99,32 @@ def test_hostile_values_stay_text(tmp_path: Path) -> None:
 def test_an_audit_without_any_judged_page(tmp_path: Path) -> None:
     report = AuditReport(
         target="set", by="shard", seed=0, urls=5, sampled=5, judged=0, complete=True, covered=0,
-        estimates=(), strata=(Stratum("a", 5, 5, 0, ()),), counts={"private": 5}, statuses={},
-        content_types={}, samples=(), page_seconds={}, ok=True, max_bad=None, requests=0,
+        estimates=(), strata=(Stratum("a", 5, 5, 0, ()),), counts={"rate_limited": 5},
+        statuses={"429": 4, "none": 1}, content_types={}, samples=(), page_seconds={},
+        ok=True, max_bad=None, requests=0,
         seconds=0.1,
     )  # fmt: skip
     path = tmp_path / "r.html"
     path.write_text(audit_page(report), encoding="utf-8")
-    assert parse(path).one("strong").text == "No page could be judged"
+    page = parse(path)
+    assert page.one("strong").text == "No page could be judged"
+    # of the pages asked, not of those that were judged
+    assert page.table("HTTP status") == [["429", "4", "80.0 %"], ["none", "1", "20.0 %"]]
+
+
+def test_what_the_server_said(tmp_path: Path) -> None:
+    """The status is written once, although the details of redirects and errors begin with it."""
+    said = [(301, "301, 302, 200: end"), (404, "HTTP 404"), (200, "2000 things"), (None, "no name"),
+            (200, None), (None, None)]  # fmt: skip
+    samples = tuple(
+        Finding("redirect", f"https://a.de/{n}", "all", status, None, detail)
+        for n, (status, detail) in enumerate(said)
+    )
+    report = replace(hostile_report(), samples=samples)
+    path = tmp_path / "r.html"
+    path.write_text(audit_page(report), encoding="utf-8")
+    where = [one for one in parse(path).all("span") if one.attributes.get("class") == "where"]
+    assert [one.text for one in where] == [
+        "status 301, 302, 200: end", "status 404", "status 200, 2000 things", "no answer, no name",
+        "status 200", "no answer",
+    ]  # fmt: skip

@@ -186,6 +186,18 @@ def _moved(answer: Answer) -> bool:
     return is_redirect(status) or (status in (300, 305, 306) and "Location" in answer.headers)
 
 
+def _location(answer: Answer) -> str:
+    """The header Location; bytes that are not UTF-8 are percent-encoded, as in browsers."""
+    text = answer.headers.get("Location", "")
+    if text.isascii():
+        return str(text)
+    data = text.encode("utf-8", "surrogateescape")
+    try:
+        return str(data.decode())
+    except UnicodeDecodeError:
+        return "".join(chr(byte) if byte < 128 else f"%{byte:02X}" for byte in data)
+
+
 def _code_of(status: int) -> str:
     """The finding for a status of 400 or more."""
     known = {404: "not_found", 410: "gone", 429: "rate_limited"}
@@ -251,7 +263,7 @@ class Fetcher:
             return Fact("redirect", target and target[:MAX_QUOTE], detail), more
 
         while True:
-            location = redirected(url, legible(answer.headers.get("Location", ""))) or ""
+            location = redirected(url, _location(answer)) or ""
             if "Location" not in answer.headers:
                 return ended("no Location")
             parts = _core.split_url(_address(location))

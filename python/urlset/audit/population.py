@@ -144,9 +144,9 @@ def _of_table(path: str, options: AuditOptions) -> Population:
 
     try:
         table = ds.dataset(path, format=kind or "json")
-    except (pa.ArrowException, OSError) as error:
+        kinds = {field.name: field.type for field in table.schema}
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise damaged(error) from None
-    kinds = {field.name: field.type for field in table.schema}
     if options.loc not in kinds:
         raise ConfigError(
             f"{path}: there is no column {options.loc!r} with the URL (--loc COL); there are"
@@ -161,12 +161,12 @@ def _of_table(path: str, options: AuditOptions) -> Population:
     def batches() -> Iterator[Batch]:
         try:
             for batch in table.to_batches(columns=sorted(wanted)):
-                locs = pc.utf8_trim_whitespace(_text(batch[options.loc]))
+                columns = {name: _text(batch[name]) for name in batch.schema.names}
+                locs = pc.utf8_trim_whitespace(columns[options.loc])
                 present = pc.greater(pc.utf8_length(locs), 0)
-                batch, locs = batch.filter(present), locs.filter(present)
-                lastmods = _text(batch["lastmod"]) if dated else None
-                yield Batch(locs, _strata(batch, locs, by), lastmods)
-        except (pa.ArrowException, OSError) as error:
+                rows, locs = pa.record_batch(columns).filter(present), locs.filter(present)
+                yield Batch(locs, _strata(rows, locs, by), rows["lastmod"] if dated else None)
+        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
             raise damaged(error) from None
 
     return Population(batches, by, None)

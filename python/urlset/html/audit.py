@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -76,6 +77,7 @@ def audit_page(report: AuditReport) -> str:
     )
     shown = strata[:MAX_STRATA] if len(report.strata) > 1 else []
     of_strata = Axis([one.estimates[0] for one in shown])
+    asked = sum(report.statuses.values())
     return render(
         "audit.html",
         report=report,
@@ -96,9 +98,18 @@ def audit_page(report: AuditReport) -> str:
         strata=[_stratum(one, of_strata) for one in shown],
         hidden=len(report.strata) - len(shown),
         groups=_groups(report),
-        statuses=_kinds(report.statuses, report.judged),
-        types=_kinds(report.content_types, report.judged),
+        answer=_answer,
+        statuses=_kinds(report.statuses, asked),
+        types=_kinds(report.content_types, asked),
     )  # fmt: skip
+
+
+def _answer(one: Finding) -> str:
+    """What the server said: the status once, although most details begin with it."""
+    status, detail = str(one.status or ""), one.detail or ""
+    if status and re.match(rf"(HTTP )?{status}\b", detail):
+        return f"status {detail.removeprefix('HTTP ')}"
+    return f"{f'status {status}' if status else 'no answer'}{detail and f', {detail}'}"
 
 
 def _verdict(report: AuditReport) -> tuple[str, str, str]:

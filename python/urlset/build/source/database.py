@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote
@@ -15,7 +15,7 @@ from ...interruptible import interruptible
 from ...options import Options
 from .input import Input
 from .scan import checked
-from .secret import MASK, hide, shown
+from .secret import MASK, hide, shown, user_of
 
 #: the driver of each scheme
 DRIVERS = {"postgresql": "postgresql", "postgres": "postgresql", "sqlite": "sqlite"}
@@ -24,8 +24,16 @@ BATCH = {
     "sqlite": {"adbc.sqlite.query.batch_rows": "32768"},
     "postgresql": {"adbc.postgresql.batch_size_hint_bytes": str(4 << 20)},
 }
-#: parts of the messages of libpq and of PostgreSQL for a server that is away
+#: parts of the messages of libpq and of PostgreSQL without a SQLSTATE for a server that is away
 _AWAY = ("connect", "terminating", "closed the connection", "Connection", "SSL SYSCALL", "timeout")
+#: the class of a SQLSTATE: connection, resources, cancelled by an operator or a timeout, system
+_AWAY_STATES = ("08", "53", "57", "58")
+_STATE = re.compile(r"\bSQLSTATE: ([0-9A-Z]{5})")
+#: the query in a message of the driver for PostgreSQL
+_QUERY = re.compile(r"\s*Query was:.*?(?=\. SQLSTATE: |$)", re.DOTALL)
+_COLUMN = re.compile(r"\bin column (\d+)", re.IGNORECASE)
+#: for the session: a query that writes fails
+_READ_ONLY = "SET default_transaction_read_only = on"
 
 
 def is_database(uri: str) -> bool:
@@ -42,7 +50,8 @@ def database_input(uri: str, options: Options) -> Input:
         InputError: ``input.unreachable``, ``input.missing``.
     """
     name = shown(uri)
-    if not options.query:
+    query = (options.query or "").strip()
+    if not query:
         raise ConfigError(
             f"{name}: a database needs a query (--query)",
             code="config.query",
@@ -60,20 +69,24 @@ def database_input(uri: str, options: Options) -> Input:
     def clean(error: BaseException) -> str:
         return _one_line(error, lambda text: hide(text, uri))
 
-    address = _sqlite(uri, name) if driver == "sqlite" else uri
+    address = _sqlite(uri, name) if driver == "sqlite" else _postgresql(uri, name)
     try:
         connection = interruptible(lambda: dbapi.connect(address, autocommit=True))
     except dbapi.Error as error:
         raise _unreachable(name, clean(error)) from None
     try:
         cursor = connection.cursor()
-        cursor.adbc_statement.set_options(**BATCH[driver])
         try:
-            interruptible(lambda: cursor.execute(options.query))
+            if driver == "postgresql":
+                interruptible(lambda: cursor.execute(_READ_ONLY))
+            else:
+                _check_single(address, query, name)
+            cursor.adbc_statement.set_options(**BATCH[driver])
+            interruptible(lambda: cursor.execute(query))
             reader = interruptible(cursor.fetch_record_batch)
         except (dbapi.Error, OSError) as error:
             what = clean(error)
-            if _is_away(what):
+            if _is_away(error, what):
                 raise _unreachable(name, what) from None
             raise ConfigError(f"{name}: query: {what}", code="config.query") from None
     except BaseException:
@@ -92,8 +105,12 @@ def cursor_input(cursor: Any, name: str) -> Input:
     """The rows of a cursor of ADBC, on which a query was executed; the caller closes it.
 
     Raises:
-        ConfigError: ``config.query``: none was.
+        ConfigError: ``config.query``: none was, or rows were fetched: the others are not all left.
     """
+    if getattr(cursor, "rownumber", None):
+        raise ConfigError(
+            f"{name}: rows were already fetched; execute the query again", code="config.query"
+        )
 
     def clean(error: BaseException) -> str:
         return _one_line(error, str)
@@ -116,8 +133,8 @@ def _input(
         try:
             yield from checked(reader)
         except (OSError, ValueError, NotImplementedError, pa.ArrowException) as error:
-            what = clean(error)
-            if _is_away(what):
+            what = _COLUMN.sub(lambda found: _column(found, reader.schema.names), clean(error))
+            if _is_away(error, what):
                 failed.append(_unreachable(name, what))
             else:
                 hint = "; convert the column in the query (cast … as text)" * ("ype" in what)
@@ -150,18 +167,56 @@ def _sqlite(uri: str, name: str) -> str:
     return f"file:{quote(path)}?mode=ro"
 
 
+def _postgresql(uri: str, name: str) -> str:
+    """The address as libpq takes it."""
+    if any(char in user_of(uri) for char in "/?@"):
+        raise ConfigError(
+            f"{name}: write the characters / ? @ of a user or a password as %2F %3F %40",
+            code="config.uri",
+        )
+    scheme, sign, rest = uri.partition("://")
+    return f"{scheme.lower()}{sign}{rest}"
+
+
+def _check_single(address: str, query: str, name: str) -> None:
+    """Refuses several statements, of which the driver of SQLite runs the first one only."""
+    import sqlite3
+
+    with closing(sqlite3.connect(address, uri=True)) as connection:
+        try:
+            connection.execute(f"EXPLAIN {query}")
+        except (sqlite3.Warning, sqlite3.ProgrammingError) as error:
+            if "one statement" in str(error):
+                raise ConfigError(
+                    f"{name}: query: more than one statement", code="config.query"
+                ) from None
+        except sqlite3.Error:
+            return  # the driver says it; its version may be another one
+
+
+def _column(found: re.Match[str], names: list[str]) -> str:
+    """The name of a column, which drivers count from 0."""
+    number = int(found[1])
+    return f'in column "{names[number]}"' if number < len(names) else found[0]
+
+
 def _unreachable(name: str, what: str) -> InputError:
     return InputError(f"{name}: {what}", code="input.unreachable", input=name)
 
 
-def _is_away(what: str) -> bool:
-    return any(part in what for part in _AWAY)
+def _is_away(error: BaseException, what: str) -> bool:
+    """Whether a server could not be asked; otherwise the query is the cause."""
+    if "[SQLite]" in what:  # a file
+        return False
+    state = getattr(error, "sqlstate", None) or ((found := _STATE.search(what)) and found[1])
+    return state[:2] in _AWAY_STATES if state else any(part in what for part in _AWAY)
 
 
 def _one_line(error: BaseException, hide_in: Callable[[str], str]) -> str:
     """The message of a driver, without the query, which it repeats, and without secrets."""
     text = str(error).partition("\nquery: ")[0].partition("Query:")[0]
+    text = _QUERY.sub("", text)
     for secret in filter(None, (os.environ.get("PGPASSWORD"),)):
         text = text.replace(secret, MASK)
-    text = re.sub(r"^[A-Z_]+: (?=\[)", "", text)  # the name of a status of ADBC
+    text = re.sub(r"^[A-Z_]+: ", "", text)  # the name of a status of ADBC
     return " ".join(hide_in(text).split()) or type(error).__name__

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from urllib.parse import parse_qsl, unquote
 
 MASK = "***"
@@ -10,7 +11,10 @@ MASK = "***"
 SHORTEST = 4
 
 #: keys of a query with the location of a store
-PUBLIC = {"region", "scheme", "endpoint_override", "retry_limit_seconds"}
+PUBLIC = {
+    "region", "scheme", "endpoint_override", "retry_limit_seconds", "sslmode", "connect_timeout",
+    "host", "hostaddr", "port", "dbname", "application_name",
+}  # fmt: skip
 
 
 def shown(uri: str) -> str:
@@ -21,11 +25,33 @@ def shown(uri: str) -> str:
     scheme, sign, rest = uri.partition("://")
     if not sign:
         return uri
+    user, rest = _split_user(rest)
     place, query = _split_query(rest)
-    authority, slash, path = place.partition("/")
-    host = authority.rpartition("@")[2]
-    user = f"{MASK}@" if "@" in authority else ""
-    return f"{scheme}://{user}{host}{slash}{path}{f'?{MASK}' if query else ''}"
+    return f"{scheme}://{user and f'{MASK}@'}{place}{f'?{MASK}' if query else ''}"
+
+
+def user_of(uri: str) -> str:
+    """The user information of a URI, as written; empty without one."""
+    return _split_user(uri.partition("://")[2])[0]
+
+
+def _split_user(rest: str) -> tuple[str, str]:
+    """The user information, and what follows the ``@`` behind it.
+
+    A password may contain ``/``, ``?``, ``#`` or ``@`` that should have been percent-encoded.
+    """
+    user, at, tail = rest.rpartition("@")
+    while at:
+        name, colon, _ = user.partition(":")
+        end = next((i for i, char in enumerate(user) if char in "/?#"), len(user))
+        # with one of these characters, only behind a colon that is not that of a port
+        if end == len(user) or (
+            colon and len(name) < end and not user[len(name) + 1 : end].isdigit()
+        ):
+            return user, tail
+        user, at, more = user.rpartition("@")
+        tail = f"{more}@{tail}"
+    return "", rest
 
 
 def _split_query(rest: str) -> tuple[str, str]:
@@ -36,9 +62,9 @@ def _split_query(rest: str) -> tuple[str, str]:
 
 def secrets_of(uri: str) -> list[str]:
     """The possible secrets in ``uri``, the longest first, as written and percent-decoded."""
-    place, query = _split_query(uri.partition("://")[2])
-    user = place.partition("/")[0].rpartition("@")[0]
-    secrets = {query[1:], user, *user.split(":", 1)}
+    user, rest = _split_user(uri.partition("://")[2])
+    query = _split_query(rest)[1]
+    secrets = {query[1:], user, *user.split(":", 1), *re.split("[:/?#@]", user)}
     secrets |= {value for key, value in parse_qsl(query[1:]) if key not in PUBLIC}
     parts = [part.partition("=") for part in query[1:].split("&")]
     secrets |= {value for key, _, value in parts if key not in PUBLIC}
