@@ -65,9 +65,9 @@ def plan_ranges(given: Mapping[str, Any], partitions: int | None) -> Ranges:
         Error: as :func:`plan`; ``config.partitions``: not a positive number.
     """
     _check_names(given)
-    if partitions is not None and partitions < 1:
+    if partitions is not None and (type(partitions) is not int or partitions < 1):
         raise ConfigError(
-            f"partitions: {partitions} is not a positive number", code="config.partitions"
+            f"partitions: {partitions!r} is not a positive number", code="config.partitions"
         )
     given = {"threads": 1, **given}
     return live_ranges(given, given.pop("config", None), partitions)

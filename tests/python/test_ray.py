@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import engine_cases
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as parquet
 import pytest
@@ -114,6 +115,15 @@ def test_blocks_of_pandas_and_empty_blocks(out: Path) -> None:
     must_be_whole(out)
 
 
+def test_texts_of_pandas_among_nan(out: Path) -> None:
+    """Ray pickles such a column, as it does a column of other objects."""
+    column = pd.Series([*locs(0, 50), float("nan"), None, pd.NA], dtype=object)
+    frame = pd.DataFrame({"loc": column, "other": [object()] * 53})
+    report = write(ray_data.from_pandas(frame), out, max_rejects=3)
+    assert (report.urls, report.rejected) == (50, 3)
+    assert live(out) == locs(0, 50)
+
+
 def test_wrong_options(out: Path) -> None:
     for options, message in (
         ({"max_ulrs": 3}, "unknown option 'max_ulrs'; did you mean max_urls?"),
@@ -124,6 +134,9 @@ def test_wrong_options(out: Path) -> None:
         with pytest.raises(urlset.ConfigError) as caught:
             write(dataset(0, 10), out, **options)
         assert message in str(caught.value)
+    for function in (urlset.ray.write, urlset.ray.prepare):
+        with pytest.raises(urlset.ConfigError, match="Table is not a dataset of Ray"):
+            function(pa.table({"loc": locs(0, 10)}), site=SITE, out=out)
     context = ray_data.DataContext.get_current()
     context.max_errored_blocks = 1  # Ray would leave out rows
     try:
