@@ -93,8 +93,8 @@ def test_relative_paths_become_absolute(
     (tmp_path / "driver").mkdir()
     monkeypatch.chdir(tmp_path / "driver")
     job = plan(
-        out, ordered=True, changes="changes.csv", rejects="rejects.csv", report=Path("page.html"),
-        max_rejects=1,
+        out, ordered=True, duplicates="drop", changes="changes.csv", rejects="rejects.csv",
+        report=Path("page.html"), max_rejects=1,
     )  # fmt: skip
     parts = [job.write(pa.table({"loc": [SITE, "x:"]})).to_json()]
     monkeypatch.chdir(tmp_path)

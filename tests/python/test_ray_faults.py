@@ -32,6 +32,7 @@ from engine_cases import (
     locs,
     must_be_whole,
     random_fault,
+    shard_writers,
     small_disk,
     within,
     writers,
@@ -227,7 +228,7 @@ def test_killed_tasks_of_prepared_rows(
     feeds = tmp_path / "feeds"
     for run in range(FAULTS // 2):
         new = generations.next()
-        with killing(lambda: writers(out)) as killed:
+        with killing(lambda: shard_writers(out)) as killed:
             report = publish_prepared(new, out, feeds / f"{run}.csv")
         generations.hits += len(killed)
         assert report.duplicates == report.urls == new[1] - new[0]

@@ -32,6 +32,7 @@ from engine_cases import (
     locs,
     must_be_whole,
     random_fault,
+    shard_writers,
     small_disk,
     within,
     writers,
@@ -263,8 +264,9 @@ def test_killed_tasks_and_commits_of_prepared_rows(
         options = of_prepared(feeds, run)
         rows = prepared(frame(spark, *new, 3), out, **options)
         kind = ("task", "commit")[run % 2]
+        find = shard_writers if kind == "task" else committers
         done = True
-        with killing(lambda: writers(out) if kind == "task" else committers(out)) as killed:  # noqa: B023
+        with killing(lambda: find(out)) as killed:  # noqa: B023
             try:
                 save(rows, out, **options)
             except ERRORS:
