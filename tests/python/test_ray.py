@@ -124,6 +124,32 @@ def test_texts_of_pandas_among_nan(out: Path) -> None:
     assert live(out) == locs(0, 50)
 
 
+def test_batches_of_different_schemas(out: Path) -> None:
+    """Only if the order of the columns or the kind of their text differs, it does not matter."""
+    sink = urlset.ray.SitemapSink(site=SITE, out=out)
+    first, second = locs(0, 10), locs(10, 20)
+    table = pa.table({"loc": first, "lastmod": DATES[:10]})
+    nulls = pa.nulls(10)
+    for other in (
+        {"lastmod": DATES[10:20], "loc": second},
+        {"loc": pa.array(second, pa.large_string()), "lastmod": nulls},
+    ):
+        _, text = sink.write([table, pa.table(other)], TaskContext(task_idx=3, op_name="Write"))
+        assert urlset.Part.from_json(text).urls == 20
+    wrong: dict[str, Any]
+    for wrong in (
+        {"loc": second},
+        {"loc": second, "lastmod": [1] * 10},
+        {"loc": second, "x": nulls},
+    ):
+        with pytest.raises(urlset.InputError) as caught:
+            sink.write([table, pa.table(wrong)], TaskContext(task_idx=3, op_name="Write"))
+        message = str(caught.value)
+        assert message.startswith("partition 3: batch 2: ") and "first" in message
+        assert message.endswith("bring all rows to one schema in the engine")
+    sink.job.abort()
+
+
 def test_wrong_options(out: Path) -> None:
     for options, message in (
         ({"max_ulrs": 3}, "unknown option 'max_ulrs'; did you mean max_urls?"),

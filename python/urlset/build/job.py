@@ -255,6 +255,8 @@ class Job:
                 aborted.
         """
         plan = self._plan
+        if name is None and isinstance(source, Iterator):
+            name = "the rows"
         sources = _sources(_unless_empty(source), plan.options.format)
         inputs = [open_inputs(sources, plan.options) if sources else []]
         if name is not None:

@@ -126,7 +126,9 @@ class Plan:
         sets = []
         for table in self.sets:
             named = {name: getattr(table.options, name) for name in TARGETS}
-            paths = {name: str(absolute(target_of(one))) for name, one in named.items() if one}
+            paths: dict[str, Any] = {
+                name: str(absolute(target_of(one))) for name, one in named.items() if one
+            }
             sets.append(replace(table, options=replace(table.options, **paths)))
         return replace(self, sets=tuple(sets))
 
