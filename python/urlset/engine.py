@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from .build.job import Job
 from .build.part import Part
 from .build.ranges import Ranges, live_ranges
-from .errors import ConfigError, Error, PublishError, RejectLimitError
+from .errors import ConfigError, Error, InputError, PublishError, RejectLimitError
 from .option_table import options_of
 from .options import Options
 from .report import Report
@@ -65,9 +65,9 @@ def plan_ranges(given: Mapping[str, Any], partitions: int | None) -> Ranges:
         Error: as :func:`plan`; ``config.partitions``: not a positive number.
     """
     _check_names(given)
-    if partitions is not None and partitions < 1:
+    if partitions is not None and (type(partitions) is not int or partitions < 1):
         raise ConfigError(
-            f"partitions: {partitions} is not a positive number", code="config.partitions"
+            f"partitions: {partitions!r} is not a positive number", code="config.partitions"
         )
     given = {"threads": 1, **given}
     return live_ranges(given, given.pop("config", None), partitions)
@@ -98,28 +98,65 @@ def abort(job: Job) -> None:
 class Batches:
     """An iterator that keeps the exception of another one: a stream of Arrow passes only its text.
 
+    All batches get the schema of the first one, if only the order of the columns or the kind of
+    their text differs.
+
     Attributes:
         error: what the engine, or code of the user that runs in the task, raised.
     """
 
-    def __init__(self, batches: Iterator[Any]) -> None:
+    def __init__(self, batches: Iterator[pa.RecordBatch]) -> None:
         self._batches = batches
+        self._schema: pa.Schema | None = None
+        self._number = 0
         self.error: Exception | None = None
 
     def __iter__(self) -> Batches:
         return self
 
-    def __next__(self) -> Any:
+    def __next__(self) -> pa.RecordBatch:
         try:
-            return next(self._batches)
+            batch = next(self._batches)
+            self._number += 1
+            if self._schema is None:
+                self._schema = batch.schema
+            elif batch.schema != self._schema:
+                return _conformed(batch, self._schema, self._number)
         except StopIteration:
             raise
         except Exception as error:
             self.error = error
             raise
+        return batch
 
 
-def write(job: Job, batches: Iterator[Any], number: int) -> str:
+def _conformed(batch: pa.RecordBatch, schema: pa.Schema, number: int) -> pa.RecordBatch:
+    import pyarrow as pa
+
+    def is_text(kind: pa.DataType) -> bool:
+        return kind in (pa.string(), pa.large_string())
+
+    columns = dict(zip(batch.schema.names, batch.columns, strict=True))
+    if sorted(columns) == sorted(batch.schema.names) == sorted(schema.names):
+        known = [(columns[field.name], field.type) for field in schema]
+        wrong = [
+            f"column {field.name!r} is {column.type}, and {kind} in the first one"
+            for field, (column, kind) in zip(schema, known, strict=True)
+            if column.type != kind and not pa.types.is_null(column.type)
+            and not (is_text(column.type) and is_text(kind))
+        ]  # fmt: skip
+        if not wrong:
+            return pa.RecordBatch.from_arrays([one.cast(to) for one, to in known], schema=schema)
+    else:
+        found, wanted = (", ".join(map(repr, each.names)) for each in (batch.schema, schema))
+        wrong = [f"has the columns {found}, and the first one {wanted}"]
+    raise InputError(
+        f"batch {number}: {wrong[0]}; bring all rows to one schema in the engine",
+        code="input.damaged",
+    )
+
+
+def write(job: Job, batches: Iterator[pa.RecordBatch], number: int) -> str:
     """Writes the rows of a task; what it raises names the partition.
 
     Nothing here reads ``batches`` again after an error: only the engine can produce the rows of a
@@ -136,13 +173,14 @@ def write(job: Job, batches: Iterator[Any], number: int) -> str:
     source = Batches(batches)
     try:
         return job.write(source, name=partition).to_json()
-    except Error as error:
-        if source.error is not None:
+    except Error as failed:
+        if source.error is not None and not isinstance(source.error, Error):
             raise source.error from None
+        error = source.error or failed
         message = str(error)
         if not message.startswith(partition):
             message = f"{partition}: {message}"
-        if error.code == "rows.order":
+        if error.code == "rows.order" and source.error is None:
             message += "; make prepare the last step before the write"
         if error.code == "job.closed":
             message += (

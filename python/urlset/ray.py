@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
@@ -19,9 +19,10 @@ from .errors import ConfigError, Error
 from .report import Report
 
 try:
-    from ray.data import DataContext, Datasink
+    from ray.data import DataContext, Dataset, Datasink
     from ray.data._internal.execution.interfaces import TaskContext
     from ray.data.block import BlockAccessor
+    from ray.data.extensions import ArrowPythonObjectType
     from ray.exceptions import RayTaskError
 except ImportError as error:
     raise ModuleNotFoundError(
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     import pyarrow as pa
-    from ray.data import Dataset
     from ray.data.datasource.datasink import WriteResult
 
     from .build.ranges import Ranges
@@ -77,6 +77,7 @@ def write(
         Error: as for :class:`urlset.Job`; an error in a task names the partition.
         ray.exceptions.RayError: what else failed in Ray.
     """
+    _must_be_dataset(dataset)
     given = {"site": site, "out": out, "config": config, **options}
     ranges = getattr(dataset, PREPARED, None)
     sink = SitemapSink(ordered=ranges is not None, **given)
@@ -126,6 +127,7 @@ def prepare(
         ConfigError: wrong options, a missing or ambiguous column.
         PublishError: the output cannot be written, or another build is publishing there.
     """
+    _must_be_dataset(dataset)
     given = {"site": site, "out": out, "config": config, **options}
     given = {key: value for key, value in given.items() if value is not None}
     ranges = engine.plan_ranges(given, partitions)
@@ -133,6 +135,7 @@ def prepare(
         ranges = replace(ranges, bounds=_sampled_bounds(dataset, ranges, partitions))
 
     def locate(rows: pa.Table) -> pa.Table:
+        rows = _given(rows)
         context = TaskContext.get_current()
         # rows without a loc are spread over all ranges, those of one task into one of them
         locs, numbers = ranges.locate(rows, context.task_idx if context is not None else 0)
@@ -143,13 +146,22 @@ def prepare(
     return located
 
 
+def _must_be_dataset(given: object) -> None:
+    if not isinstance(given, Dataset):
+        raise ConfigError(
+            f"{type(given).__name__} is not a dataset of Ray: pass for example"
+            " ray.data.from_arrow(table)",
+            code="ray.dataset",
+        )
+
+
 def _sampled_bounds(dataset: Dataset, ranges: Ranges, partitions: int | None) -> tuple[str, ...]:
     """Bounds of ranges of about the same number of rows."""
 
     def sample(rows: pa.Table) -> pa.Table:
         import pyarrow as pa
 
-        locs = ranges.locate(rows, 0)[0].drop_null()
+        locs = ranges.locate(_given(rows), 0)[0].drop_null()
         locs = locs.take(pa.compute.sort_indices(locs))
         size = max(-(-len(locs) // SAMPLE), 1)
         weights = [min(size, len(locs) - at) for at in range(0, len(locs), size)]
@@ -273,7 +285,31 @@ def _batches(blocks: Iterable[Any], ctx: TaskContext) -> Iterator[pa.RecordBatch
                 "the rows were changed after prepare: make it the last step before the write",
                 code="rows.order",
             )
-        yield from rows.to_batches()
+        yield from _given(rows).to_batches()
+
+
+def _given(rows: pa.Table) -> pa.Table:
+    """The rows without the columns of an earlier :func:`prepare`, and with their texts as text.
+
+    Ray pickles a column of pandas if some of its values are NaN. It cannot shuffle views, nor join
+    blocks with different dictionaries.
+    """
+    import pyarrow as pa
+
+    rows = rows.drop_columns([name for name in (LOC, RANGE) if name in rows.schema.names])
+    for place, column in enumerate(rows.columns):
+        kind, plain = column.type, column
+        if isinstance(kind, ArrowPythonObjectType):
+            with suppress(Exception):  # another object, also one that cannot be unpickled
+                plain = pa.array((value.as_py() for value in column), pa.string(), from_pandas=True)
+        elif pa.types.is_string_view(kind) or pa.types.is_binary_view(kind):
+            text = pa.types.is_string_view(kind)
+            plain = column.cast(pa.large_string() if text else pa.large_binary())
+        elif pa.types.is_dictionary(kind):
+            plain = column.cast(kind.value_type)
+        if plain is not column:
+            rows = rows.set_column(place, rows.schema.names[place], plain)
+    return rows
 
 
 @contextmanager

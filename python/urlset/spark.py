@@ -29,7 +29,7 @@ try:
     from pyspark.sql import functions as sf
     from pyspark.sql.datasource import DataSource, DataSourceArrowWriter, WriterCommitMessage
     from pyspark.sql.pandas.functions import arrow_udf
-    from pyspark.sql.types import ArrayType, MapType, StructType
+    from pyspark.sql.types import ArrayType, DataType, MapType, StructType
 except ImportError as error:
     raise ModuleNotFoundError(
         "urlset.spark needs Spark 4.1 or later: pip install 'urlset[spark]'", name="pyspark"
@@ -42,6 +42,8 @@ __all__ = ["SitemapSource", "SitemapWriter", "prepare", "register"]
 
 #: the column that :func:`prepare` adds; the writer does not read it
 PREPARED = "__urlset_prepared__"
+#: the names of types, by their beginning, that no option takes
+OPAQUE = ("binary", "variant", "time(", "interval", "geo")
 
 
 def register(spark: SparkSession) -> None:
@@ -79,9 +81,33 @@ class SitemapSource(DataSource):
                 code="spark.append",
             )
         ordered = PREPARED in schema.names
-        job = engine.plan(options_of_text(self.options), ordered=ordered)
-        engine.check_columns(job, _arrow_schema(schema))
+        options = options_of_text(self.options)
+        columns = _arrow_schema(schema)
+        job = engine.plan(options, ordered=ordered)
+        engine.check_columns(job, columns)
         return SitemapWriter(job)
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> Any:
+        """Refuses ``writeStream``.
+
+        Raises:
+            ConfigError: ``spark.stream``.
+        """
+        raise ConfigError(
+            "writeStream: a set is replaced as a whole, and a stream has only its new rows; write"
+            " a table of all rows with df.write",
+            code="spark.stream",
+        )
+
+    def schema(self) -> Any:
+        """Refuses ``spark.read``.
+
+        Raises:
+            ConfigError: ``spark.read``.
+        """
+        raise ConfigError(
+            "spark.read: this format only writes; read a set with urlset.read", code="spark.read"
+        )
 
 
 @dataclass
@@ -117,14 +143,28 @@ class SitemapWriter(DataSourceArrowWriter):
 
 
 def _arrow_schema(schema: StructType) -> pa.Schema:
-    """The columns, as far as their check needs them. (Spark's own function changes with it.)"""
+    """The columns, as far as their check needs them. (Spark's own function changes with it.)
+
+    Raises:
+        ConfigError: ``spark.type``: Spark cannot pass a column to Python.
+    """
     text = pa.string()
 
-    def simplified(kind: object) -> pa.DataType:
+    def simplified(kind: DataType) -> pa.DataType:
         if isinstance(kind, ArrayType):
             return pa.list_(text)
-        return pa.struct([("value", text)]) if isinstance(kind, (StructType, MapType)) else text
+        if isinstance(kind, (StructType, MapType)):
+            return pa.struct([("value", text)])
+        return pa.binary() if kind.simpleString().startswith(OPAQUE) else text
 
+    for field in schema:
+        name = field.dataType.simpleString()
+        if name == "interval" or name.startswith(("interval year", "interval month")):
+            raise ConfigError(
+                f"column {field.name!r}: Spark cannot pass the type {name!r} to Python; select the"
+                " columns that urlset needs",
+                code="spark.type",
+            )
     return pa.schema([(field.name, simplified(field.dataType)) for field in schema])
 
 

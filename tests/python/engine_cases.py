@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import json
 import os
 import random
 import shutil
@@ -53,6 +55,17 @@ def must_be_whole(out: Path) -> None:
     assert not (out / ".urlset/publish.json").exists()
 
 
+def clean(out: Path) -> None:
+    """Removes what killed jobs have left; what is live stays, and nothing else."""
+    before = live(out)
+    urlset.clean(out, older_than="0s")
+    must_be_whole(out)
+    assert live(out) == before
+    retired = json.loads((out / ".urlset/manifest.json").read_text())["retired"]
+    assert {path.name for path in out.glob("*.gz")} == listed(out).union(retired)
+    assert {path.name for path in (out / ".urlset").iterdir()} <= {"lock", "manifest.json"}
+
+
 def listed(out: Path) -> set[str]:
     return {entry["loc"].rpartition("/")[2] for entry in read_index(out / "sitemap.xml")}
 
@@ -76,6 +89,11 @@ def writers(out: Path) -> list[int]:
     """The processes that have the folder of an attempt open: they are writing a part."""
     mark = f"{out}/.urlset/staging-"
     return _holding(lambda place: place.startswith(mark) and "/part-" in place)
+
+
+def shard_writers(out: Path) -> list[int]:
+    """Those that have written a shard: not the driver, which checks the columns in this way."""
+    return writers(out) if any((out / ".urlset").glob("staging-*/part-*/*.gz")) else []
 
 
 def committers(out: Path) -> list[int]:
@@ -195,14 +213,31 @@ def within(seconds: int) -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
+def follower(folder: Path) -> list[str]:
+    """The URLs of somebody who has applied all change feeds, ``RUN.csv``, in their order."""
+    known: set[str] = set()
+    for path in sorted(folder.glob("*.csv"), key=lambda path: int(path.stem)):
+        with path.open(newline="") as file:
+            for row in csv.DictReader(file):
+                assert (row["loc"] in known) == (row["change"] != "added"), (path.name, row)
+                if row["change"] == "removed":
+                    known.remove(row["loc"])
+                else:
+                    known.add(row["loc"])
+    return sorted(known)
+
+
 #: when a driver is killed
 PHASES = ("tasks", "commit", "published")
 
 
-def killed_driver(driver: subprocess.Popen[bytes], out: Path, phase: str) -> bool:
+def killed_driver(driver: subprocess.Popen[bytes], out: Path, phase: str, delay: float = 0) -> bool:
     """Kills a driver in a phase of its job; whether it was still alive.
 
     What it has started ends with it, or has ended when this returns.
+
+    Args:
+        delay: the seconds from the begin of the phase to the kill.
     """
     manifest = out / ".urlset/manifest.json"
 
@@ -217,6 +252,7 @@ def killed_driver(driver: subprocess.Popen[bytes], out: Path, phase: str) -> boo
     }
     while driver.poll() is None and not is_now[phase]():
         time.sleep(0.001)
+    time.sleep(delay)
     driver.kill()
     hit = driver.wait() == -signal.SIGKILL
     end = time.monotonic() + LIMIT

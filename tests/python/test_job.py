@@ -86,6 +86,24 @@ def test_processes_write_and_another_one_commits(
     assert staged(out) == []
 
 
+def test_relative_paths_become_absolute(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, out: Path
+) -> None:
+    """A job may be committed in a process with another working directory."""
+    (tmp_path / "driver").mkdir()
+    monkeypatch.chdir(tmp_path / "driver")
+    job = plan(
+        out, ordered=True, duplicates="drop", changes="changes.csv", rejects="rejects.csv",
+        report=Path("page.html"), max_rejects=1,
+    )  # fmt: skip
+    parts = [job.write(pa.table({"loc": [SITE, "x:"]})).to_json()]
+    monkeypatch.chdir(tmp_path)
+    commit_parts(pickle.dumps(job), parts)
+    written = {"changes.csv", "rejects.csv", "page.html"}
+    assert {path.name for path in (tmp_path / "driver").iterdir()} == written
+    assert {path.name for path in tmp_path.iterdir()} == {"driver", "out"}
+
+
 def test_the_same_urls_as_one_build(tmp_path: Path) -> None:
     job = plan(tmp_path / "parts")
     report = job.commit([job.write(table(0, 250)), job.write(table(250, 777))])
@@ -516,6 +534,22 @@ def test_an_abort_after_a_killed_commit(tmp_path: Path, step: int) -> None:
     assert live in (locs(0, 250), locs(1_000, 1_300))
     assert urlset.verify(out).counts == {} and staged(out) == [f"staging-{new.id}"]
     assert new.commit([new.write(table(5_000, 5_100))]).published
+
+
+@pytest.mark.parametrize("step", range(14))
+def test_clean_after_a_killed_commit(tmp_path: Path, step: int) -> None:
+    """It removes the staging of a dead job, but not what the journal needs."""
+    out = tmp_path / "out"
+    killed_commit(out, step)
+    was_begun = (out / ".urlset/publish.json").exists()
+    urlset.clean(out, older_than="0s")
+    assert was_begun or staged(out) == []
+    new = plan(out)  # completes what was begun
+    live = [entry["loc"] for entry in read_set(out)]
+    assert live == (locs(1_000, 1_300) if was_begun or step > 8 else locs(0, 250))
+    assert new.commit([new.write(table(5_000, 5_100))]).published
+    urlset.clean(out, older_than="0s")
+    assert staged(out) == []
 
 
 def test_compressed_bytes_are_those_of_the_files(out: Path) -> None:

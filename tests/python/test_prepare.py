@@ -98,8 +98,20 @@ def test_rows_that_do_not_ascend(out: Path, options: dict[str, Any], place: int)
     with pytest.raises(urlset.DataError) as caught:
         job.write(table(locs))
     assert caught.value.code == "rows.order" and caught.value.row == place + 1
+    assert str(caught.value).endswith(f": {locs[place]}")
     with pytest.raises(urlset.DataError):  # each batch ascends
         job.write(iter([pa.record_batch({"loc": locs[50:]}), pa.record_batch({"loc": locs[:50]})]))
+
+
+@pytest.mark.parametrize("options", [{}, {"output": "text"}, {"layout": "stable"}])
+def test_a_duplicate_is_named(out: Path, options: dict[str, Any]) -> None:
+    """Its row number helps nobody after an engine has sorted the rows."""
+    locs = [f"{loc}?a=1&b='{'x' * 20}" for loc in numbered(0, 50_000)]
+    locs[40_000] = locs[39_999]
+    with pytest.raises(urlset.DataError) as caught:
+        plan(out, duplicates="fail", **options).write(table(locs))
+    assert caught.value.code == "duplicates.found" and caught.value.row == 40_001
+    assert f"occurred before: {locs[40_000]}; drop such rows" in str(caught.value)
 
 
 def test_the_order_is_that_of_the_final_locs(out: Path) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import engine_cases
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as parquet
 import pytest
@@ -114,6 +115,41 @@ def test_blocks_of_pandas_and_empty_blocks(out: Path) -> None:
     must_be_whole(out)
 
 
+def test_texts_of_pandas_among_nan(out: Path) -> None:
+    """Ray pickles such a column, as it does a column of other objects."""
+    column = pd.Series([*locs(0, 50), float("nan"), None, pd.NA], dtype=object)
+    frame = pd.DataFrame({"loc": column, "other": [object()] * 53})
+    report = write(ray_data.from_pandas(frame), out, max_rejects=3)
+    assert (report.urls, report.rejected) == (50, 3)
+    assert live(out) == locs(0, 50)
+
+
+def test_batches_of_different_schemas(out: Path) -> None:
+    """Only if the order of the columns or the kind of their text differs, it does not matter."""
+    sink = urlset.ray.SitemapSink(site=SITE, out=out)
+    first, second = locs(0, 10), locs(10, 20)
+    table = pa.table({"loc": first, "lastmod": DATES[:10]})
+    nulls = pa.nulls(10)
+    for other in (
+        {"lastmod": DATES[10:20], "loc": second},
+        {"loc": pa.array(second, pa.large_string()), "lastmod": nulls},
+    ):
+        _, text = sink.write([table, pa.table(other)], TaskContext(task_idx=3, op_name="Write"))
+        assert urlset.Part.from_json(text).urls == 20
+    wrong: dict[str, Any]
+    for wrong in (
+        {"loc": second},
+        {"loc": second, "lastmod": [1] * 10},
+        {"loc": second, "x": nulls},
+    ):
+        with pytest.raises(urlset.InputError) as caught:
+            sink.write([table, pa.table(wrong)], TaskContext(task_idx=3, op_name="Write"))
+        message = str(caught.value)
+        assert message.startswith("partition 3: batch 2: ") and "first" in message
+        assert message.endswith("bring all rows to one schema in the engine")
+    sink.job.abort()
+
+
 def test_wrong_options(out: Path) -> None:
     for options, message in (
         ({"max_ulrs": 3}, "unknown option 'max_ulrs'; did you mean max_urls?"),
@@ -124,6 +160,9 @@ def test_wrong_options(out: Path) -> None:
         with pytest.raises(urlset.ConfigError) as caught:
             write(dataset(0, 10), out, **options)
         assert message in str(caught.value)
+    for function in (urlset.ray.write, urlset.ray.prepare):
+        with pytest.raises(urlset.ConfigError, match="Table is not a dataset of Ray"):
+            function(pa.table({"loc": locs(0, 10)}), site=SITE, out=out)
     context = ray_data.DataContext.get_current()
     context.max_errored_blocks = 1  # Ray would leave out rows
     try:

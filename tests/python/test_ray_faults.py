@@ -12,6 +12,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import nullcontext
 from pathlib import Path
+from typing import Any
 
 import pytest
 import urlset
@@ -21,7 +22,9 @@ from engine_cases import (
     PHASES,
     Generations,
     Store,
+    clean,
     committers,
+    follower,
     full,
     killed_driver,
     killing,
@@ -29,6 +32,7 @@ from engine_cases import (
     locs,
     must_be_whole,
     random_fault,
+    shard_writers,
     small_disk,
     within,
     writers,
@@ -174,7 +178,12 @@ ray.init(address="local", num_cpus=2, include_dashboard=False, object_store_memo
 locs = [f"https://www.shop.example/p/{n}" for n in range(first, last)]
 size = -(-len(locs) // 3)
 data = ray.data.from_arrow([pa.table({"loc": locs[n:n + size]}) for n in range(0, len(locs), size)])
-urlset.ray.write(data, site="https://www.shop.example", out=out, max_urls=5, max_shrink="100%")
+options = dict(site="https://www.shop.example", out=out, max_urls=5, max_shrink="100%")
+if len(sys.argv) > 4:
+    ray.data.DataContext.get_current().shuffle_strategy = "sort_shuffle_pull_based"
+    options |= {"layout": "stable", "duplicates": "drop", "changes": sys.argv[4]}
+    data = urlset.ray.prepare(data.union(data), partitions=3, **options)
+urlset.ray.write(data, **options)
 """
 
 
@@ -196,3 +205,61 @@ def test_killed_drivers(out: Path) -> None:
         generations.check(new, published=None if hit else True)
     assert generations.hits >= runs // 2
     the_next_job_succeeds(out)
+
+
+def publish_prepared(new: tuple[int, int], out: Path, changes: Path) -> urlset.Report:
+    """The rows twice, prepared."""
+    options: dict[str, Any] = {
+        "site": SITE, "out": out, "max_urls": 5, "max_shrink": "100%",
+        "layout": "stable", "duplicates": "drop", "changes": changes,
+    }  # fmt: skip
+    data = dataset(*new, 3)
+    prepared = urlset.ray.prepare(data.union(data), partitions=3, **options)
+    return urlset.ray.write(prepared, **options)
+
+
+def test_killed_tasks_of_prepared_rows(
+    tmp_path: Path, out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A task is killed while it writes a range; Ray runs it again, and no change is lost."""
+    context = ray.data.DataContext.get_current()
+    monkeypatch.setattr(context, "shuffle_strategy", "sort_shuffle_pull_based")
+    generations = Generations.of(out, seed=7)
+    feeds = tmp_path / "feeds"
+    for run in range(FAULTS // 2):
+        new = generations.next()
+        with killing(lambda: shard_writers(out)) as killed:
+            report = publish_prepared(new, out, feeds / f"{run}.csv")
+        generations.hits += len(killed)
+        assert report.duplicates == report.urls == new[1] - new[0]
+        generations.check(new, published=True)
+        must_be_whole(out)
+        assert follower(feeds) == sorted(locs(*new))
+    assert generations.hits >= FAULTS // 8
+
+
+def test_killed_drivers_of_prepared_rows(
+    tmp_path: Path, out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At random times, most of them within the commit; then `urlset clean` leaves nothing."""
+    context = ray.data.DataContext.get_current()
+    monkeypatch.setattr(context, "shuffle_strategy", "sort_shuffle_pull_based")
+    generations = Generations.of(out, seed=8)
+    feeds = tmp_path / "feeds"
+    feeds.mkdir()
+    runs = max(3, FAULTS * 2 // 5)
+    for run in range(runs):
+        new = generations.next()
+        changes = str(feeds / f"{run}.csv")
+        command = [sys.executable, "-c", DRIVER, str(out), *map(str, new), changes]
+        phase = ("commit", "commit", "commit", "tasks", "published")[run % 5]
+        with subprocess.Popen(
+            command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        ) as driver:
+            hit = killed_driver(driver, out, phase, generations.random.uniform(0, 0.3))
+        generations.hits += hit
+        generations.check(new, published=None if hit else True)
+    assert generations.hits >= runs // 2
+    publish_prepared((0, 1_000), out, feeds / f"{runs}.csv")
+    assert live(out) == sorted(locs(0, 1_000)) == follower(feeds)
+    clean(out)

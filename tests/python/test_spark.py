@@ -190,6 +190,31 @@ def test_wrong_options(
     assert not out.exists()
 
 
+def test_types_that_python_cannot_get(spark: SparkSession, out: Path) -> None:
+    """The driver reports them before any task runs."""
+    df = frame(spark, 0, 10, 1)
+    for value in ("interval '1' month", "interval '1' year"):
+        message = fails(df.selectExpr("loc", f"{value} as span"), out)
+        assert message.startswith("column 'span': Spark cannot pass the type 'interval ")
+    for value in ("X'00'", "interval '1' day", "parse_json('{}')", "time'03:04:05'"):
+        rows = df.selectExpr("loc", f"{value} as day")
+        message = fails(rows, out, lastmod="day")
+        assert message.startswith('the rows: --lastmod: column "day" contains neither text'), value
+        save(rows, out)
+        assert live(out) == locs(0, 10)
+    must_be_whole(out)
+
+
+def test_streams_and_reading_are_refused(spark: SparkSession, tmp_path: Path, out: Path) -> None:
+    rows = spark.readStream.format("rate").load().selectExpr(f"concat('{SITE}/', value) as loc")
+    stream = rows.writeStream.format("urlset").options(site=SITE, out=str(out))
+    with pytest.raises(PySparkException, match=r"urlset\.errors\.ConfigError: writeStream: a set"):
+        stream.option("checkpointLocation", str(tmp_path / "state")).start().awaitTermination(60)
+    with pytest.raises(PySparkException, match=r"read a set with urlset\.read"):
+        spark.read.format("urlset").load()
+    assert not out.exists()
+
+
 def test_options_of_a_file(spark: SparkSession, tmp_path: Path, out: Path) -> None:
     config = tmp_path / "urlset.toml"
     config.write_text(f'site = "{SITE}"\nout = "out"\nmax_urls = 10\n')

@@ -22,7 +22,9 @@ from engine_cases import (
     PHASES,
     Generations,
     Store,
+    clean,
     committers,
+    follower,
     full,
     killed_driver,
     killing,
@@ -30,6 +32,7 @@ from engine_cases import (
     locs,
     must_be_whole,
     random_fault,
+    shard_writers,
     small_disk,
     within,
     writers,
@@ -50,7 +53,7 @@ import pyspark
 from py4j.protocol import Py4JJavaError
 from pyspark import cloudpickle
 from pyspark.errors import PySparkException
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 pytestmark = pytest.mark.slow
 
@@ -236,6 +239,51 @@ def test_speculation(tmp_path: Path, out: Path) -> None:
     must_be_whole(out)
 
 
+def prepared(df: DataFrame, out: Path, **options: str) -> DataFrame:
+    """The rows twice, prepared."""
+    given = {"site": SITE, "out": str(out), "max_shrink": "100%"} | options
+    return urlset.spark.prepare(df.union(df), partitions=3, **given)
+
+
+def of_prepared(feeds: Path, run: int) -> dict[str, str]:
+    """The options of prepared rows; the feed of each run is another file."""
+    feeds.mkdir(exist_ok=True)
+    changes = str(feeds / f"{run}.csv")
+    return {"layout": "stable", "duplicates": "drop", "max_urls": "5", "changes": changes}
+
+
+def test_killed_tasks_and_commits_of_prepared_rows(
+    spark: SparkSession, tmp_path: Path, out: Path
+) -> None:
+    """A task is killed while it writes a range, or the process that commits; no change is lost."""
+    generations = Generations.of(out, seed=7)
+    feeds = tmp_path / "feeds"
+    hits = dict.fromkeys(("task", "commit"), 0)
+    for run in range(FAULTS // 2):
+        new = generations.next()
+        options = of_prepared(feeds, run)
+        rows = prepared(frame(spark, *new, 3), out, **options)
+        kind = ("task", "commit")[run % 2]
+        find = shard_writers if kind == "task" else committers
+        done = True
+        with killing(lambda: find(out)) as killed:  # noqa: B023
+            try:
+                save(rows, out, **options)
+            except ERRORS:
+                done = False
+                assert killed and kind == "commit"
+        hits[kind] += len(killed)
+        generations.check(new, published=True if done else None)
+        if done:
+            must_be_whole(out)
+    assert min(hits.values()) >= FAULTS // 16
+    for run in (FAULTS, FAULTS + 1):
+        options = of_prepared(feeds, run)
+        save(prepared(frame(spark, run, 1_000), out, **options), out, **options)
+    assert live(out) == sorted(locs(FAULTS + 1, 1_000)) == follower(feeds)
+    must_be_whole(out)
+
+
 DRIVER = """
 import sys
 from pyspark.sql import SparkSession
@@ -248,8 +296,11 @@ spark = builder.getOrCreate()
 urlset.spark.register(spark)
 df = spark.range(first, last, numPartitions=3).selectExpr(
     "concat('https://www.shop.example/p/', id) as loc")
-(df.write.format("urlset").mode("overwrite").option("site", "https://www.shop.example")
-   .option("out", out).option("max_urls", "5").option("max_shrink", "100%").save())
+options = {"site": "https://www.shop.example", "out": out, "max_urls": "5", "max_shrink": "100%"}
+if len(sys.argv) > 4:
+    options |= {"layout": "stable", "duplicates": "drop", "changes": sys.argv[4]}
+    df = urlset.spark.prepare(df.union(df), partitions=3, **options)
+df.write.format("urlset").mode("overwrite").options(**options).save()
 """
 
 
@@ -276,3 +327,28 @@ def test_killed_drivers(tmp_path: Path, out: Path) -> None:
     # what was staged stays until `urlset clean`
     assert len(list((out / ".urlset").glob("staging-*"))) <= generations.hits
     assert not (out / ".urlset/publish.json").exists()
+
+
+def test_killed_drivers_of_prepared_rows(spark: SparkSession, tmp_path: Path, out: Path) -> None:
+    """At random times, most of them within the commit; then `urlset clean` leaves nothing."""
+    generations = Generations.of(out, seed=8)
+    feeds = tmp_path / "feeds"
+    code = DRIVER.replace("{settings!r}", repr(SETTINGS))
+    environment = os.environ | {"PYSPARK_PYTHON": sys.executable}
+    runs = max(3, FAULTS * 2 // 5)
+    for run in range(runs):
+        new = generations.next()
+        changes = of_prepared(feeds, run)["changes"]
+        command = [sys.executable, "-c", code, str(out), *map(str, new), changes]
+        phase = ("commit", "commit", "commit", "tasks", "published")[run % 5]
+        with subprocess.Popen(
+            command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        ) as driver:
+            hit = killed_driver(driver, out, phase, generations.random.uniform(0, 0.3))
+        generations.hits += hit
+        generations.check(new, published=None if hit else True)
+    assert generations.hits >= runs // 2
+    options = of_prepared(feeds, runs)
+    save(prepared(frame(spark, 0, 1_000), out, **options), out, **options)
+    assert live(out) == sorted(locs(0, 1_000)) == follower(feeds)
+    clean(out)

@@ -129,7 +129,7 @@ def test_the_newest_of_equal_locs_is_kept(spark: SparkSession, out: Path) -> Non
     assert shards_of(out) == before
     doubled = rows(spark, {"loc": [f"{SITE}/{n % 999}" for n in range(1_000)]})
     message = fails(prepare(doubled, out, duplicates="fail"), out, duplicates="fail")
-    assert message.startswith("partition ") and "occurred before" in message
+    assert message.startswith("partition ") and f"occurred before: {SITE}/0; drop" in message
     assert shards_of(out) == before
     must_be_whole(out)
 
@@ -189,6 +189,8 @@ def test_rows_that_were_changed_afterwards(spark: SparkSession, out: Path) -> No
         ({"loc": "nothing"}, "nothing"),
         ({"alternate_group": "loc"}, "alternate_group"),
         ({"partitions": 0}, "partitions: 0 is not a positive number"),
+        ({"partitions": "4"}, "partitions: '4' is not a positive number"),
+        ({"partitions": 1.5}, "partitions: 1.5 is not a positive number"),
     ],
 )  # fmt: skip
 def test_wrong_options(

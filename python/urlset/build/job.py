@@ -193,8 +193,9 @@ class Build:
 class Job:
     """A build with several parts: many tasks write, one commit makes the whole set live.
 
-    Creating a job plans it: the options are checked and the live set is read. A job can be pickled;
-    :meth:`write` runs in any process that reaches the destination, any number of times.
+    Creating a job plans it: the options are checked and the live set is read. A job can be pickled,
+    and relative paths become absolute; :meth:`write` runs in any process that reaches the
+    destination, any number of times.
 
     Args:
         site: the site of all URLs, ``https://www.shop.example``.
@@ -223,7 +224,7 @@ class Job:
         **options: Unpack[BuildKeywords],
     ) -> None:
         given = {"site": site, "out": out, **options}
-        plan = make_plan_of_parts(given, config, ordered=ordered)
+        plan = make_plan_of_parts(given, config, ordered=ordered).with_absolute_targets()
         job = random_id()
         with plan.publication() as publication:
             plan.check_targets(publication)
@@ -254,6 +255,8 @@ class Job:
                 aborted.
         """
         plan = self._plan
+        if name is None and isinstance(source, Iterator):
+            name = "the rows"
         sources = _sources(_unless_empty(source), plan.options.format)
         inputs = [open_inputs(sources, plan.options) if sources else []]
         if name is not None:

@@ -22,7 +22,7 @@ from ..option_table import options_of, replaced
 from ..options import Options
 from ..outfile import must_be_local
 from ..toml import SetTable, load, make_sets
-from ..transport.target import StoreTarget, Target, check_writable, must_differ, target_of
+from ..transport.target import StoreTarget, Target, absolute, check_writable, must_differ, target_of
 from .source import must_not_be_read, read_exclusion
 
 #: options that change no byte of the output
@@ -40,9 +40,10 @@ TARGETS = ("changes", "rejects", "report")
 #: options that need all rows in one place, and what to do instead
 ONE_PART_ONLY = {
     "duplicates": "a task cannot see the URLs of other tasks: prepare the rows with"
-    " urlset.spark.prepare or urlset.ray.prepare, or remove duplicates in the engine",
+    " urlset.spark.prepare or urlset.ray.prepare, as the last step before the write, or remove"
+    " duplicates in the engine",
     "sort": "a task sorts only its own rows: prepare the rows with urlset.spark.prepare or"
-    " urlset.ray.prepare, or sort in the engine",
+    " urlset.ray.prepare, as the last step before the write, or sort in the engine",
     "alternate_group": "the rows of a group may be in different parts: join them in the engine and"
     " use alternate",
     "lastmod_from": "a task cannot see the stamps of the last build: use urlset.build, or map a"
@@ -119,6 +120,17 @@ class Plan:
         manifest = publication.manifest()
         live, notes = _live(manifest, publication, self)
         return replace(self, version=publication.version, live=live, notes=notes)
+
+    def with_absolute_targets(self) -> Plan:
+        """The plan for processes with another working directory."""
+        sets = []
+        for table in self.sets:
+            named = {name: getattr(table.options, name) for name in TARGETS}
+            paths: dict[str, Any] = {
+                name: str(absolute(target_of(one))) for name, one in named.items() if one
+            }
+            sets.append(replace(table, options=replace(table.options, **paths)))
+        return replace(self, sets=tuple(sets))
 
     def check_targets(self, publication: Publication) -> None:
         """Checks that no other file that the build writes replaces one of the live set or state.

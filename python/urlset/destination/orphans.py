@@ -123,7 +123,11 @@ def _clean_folder(out: Path, state: Path, before: datetime, dry_run: bool) -> li
                 listed.add(name, manifest)
             if journal is not None:
                 listed.files.update(journal.files())
+            # the next build completes the publication of a killed commit from its staging
+            needed = journal.staging if journal is not None and journal.new is not None else None
             for staging in (name for name in folder.list() if re.fullmatch(JOB_STAGING, name)):
+                if staging == needed:
+                    continue
                 orphan = _size_of(folder, staging)
                 if orphan.modified < before:
                     found.append(orphan)

@@ -16,7 +16,7 @@ use crate::build::write::rejects::RejectFile;
 use crate::config::{Config, Duplicates, MaxRejects, OnInvalid, Output};
 use crate::error::{ErrorCode, Result};
 use crate::flow::chunk::{Chunk, Reject};
-use crate::flow::order::LocRange;
+use crate::flow::order::{LocRange, loc_of};
 use crate::flow::outcome::{Outcome, RunError, SetEntry, ShardEntry};
 use crate::sitemap::escape::unescaped;
 
@@ -190,12 +190,25 @@ impl<'r> Accounting<'r> {
         let Some(LocRange { first, last, descent }) = chunk.range.take() else { return Ok(()) };
         let descent = if first < self.last { Some(0) } else { descent };
         self.last = last;
-        let Some(entry) = descent.and_then(|number| chunk.entries.get(number)) else {
+        let Some((number, entry)) =
+            descent.and_then(|number| Some((number, chunk.entries.get(number)?)))
+        else {
             return Ok(());
         };
-        let message = "its URL is less than that of a row before, but the rows must ascend by URL";
+        let message = format!(
+            "its URL is less than that of a row before, but the rows must ascend by URL: {}",
+            self.loc(chunk, number)
+        );
         let error = ErrorCode::RowsOrder.error(message);
         Err(error.in_input(&input.name).at_row(self.position.row(entry.row)))
+    }
+
+    /// The loc of an entry, for messages: in rows that an engine has sorted, the number of the row
+    /// does not find it.
+    fn loc(&self, chunk: &Chunk, number: usize) -> String {
+        let before: usize = chunk.entries[..number].iter().map(|entry| entry.len as usize).sum();
+        let element = chunk.bytes.get(before..).unwrap_or_default();
+        unescaped(loc_of(element, self.config.output == Output::Text))
     }
 
     fn remove_duplicates(&mut self, input: &Input, chunk: &mut Chunk) -> Result<()> {
@@ -206,8 +219,10 @@ impl<'r> Accounting<'r> {
             && self.config.duplicates == Duplicates::Fail
         {
             let row = self.position.row(chunk.entries[first as usize].row);
-            let message =
-                "its URL occurred before; drop such rows (--duplicates drop) or fix the data";
+            let message = format!(
+                "its URL occurred before: {}; drop such rows (--duplicates drop) or fix the data",
+                self.loc(chunk, first as usize)
+            );
             let error = ErrorCode::DuplicatesFound.error(message);
             return Err(error.in_input(&input.name).at_row(row));
         }
