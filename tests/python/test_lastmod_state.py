@@ -112,9 +112,7 @@ def test_stamps_of_another_version(tmp_path: Path) -> None:
     out = tmp_path / "out"
     build(table([("/1", 1)]), out, ONE)
     replace(out, lambda data: data.replace(b"urlset\0\x02", b"urlset\0\x01"))
-    with pytest.raises(
-        PublishError, match=r"another version of urlset.*lastmod-restart"
-    ):
+    with pytest.raises(PublishError, match=r"another version of urlset.*lastmod-restart"):
         build(table([("/1", 1)]), out, TWO)
     build(table([("/1", 1)]), out, TWO, lastmod_restart=True)
     assert times(out) == {"/1": None}

@@ -45,7 +45,7 @@ pub(crate) fn build(table: &mut Table, folder: &Path, threads: usize) -> Result<
         let end = |number: usize| (whole as u64 * number as u64 / threads as u64) as usize;
         end(number)..end(number + 1)
     };
-    let parts = in_threads(threads, "stamps.index", |number| {
+    let parts = in_threads(threads, |number| {
         let file = SpillFile::new(&folder.join(format!("lastmod-part-{number}.new")))?;
         distribute(table, part(number, count as usize), file)
     })?;
@@ -56,7 +56,7 @@ pub(crate) fn build(table: &mut Table, folder: &Path, threads: usize) -> Result<
     }));
     let mut file = SpillFile::new(&folder.join("lastmod-index.new"))?;
     let index = file.reserve(count as usize * ENTRY_BYTES);
-    let sorted = in_threads(threads, "stamps.sort", |number| {
+    let sorted = in_threads(threads, |number| {
         let mut sorter = Sorter::new(table, bits, &index);
         for at in part(number, PARTITIONS) {
             sorter.sort(parts.iter().map(|part| &part[at]), starts[at])?;
@@ -75,15 +75,12 @@ pub(crate) fn build(table: &mut Table, folder: &Path, threads: usize) -> Result<
 }
 
 /// The results of several threads.
-fn in_threads<T: Send>(
-    count: usize,
-    name: &'static str,
-    work: impl Fn(usize) -> Result<T> + Sync,
-) -> Result<Vec<T>> {
+fn in_threads<T: Send>(count: usize, work: impl Fn(usize) -> Result<T> + Sync) -> Result<Vec<T>> {
     let (failed, work) = (FirstError::default(), &work);
     let results = scope(|scope| {
-        let start =
-            |number| start_scoped(scope, name, move || work(number), |error| failed.report(error));
+        let start = |number| {
+            start_scoped(scope, "stamps.index", move || work(number), |error| failed.report(error))
+        };
         let started = (0..count).map(start).collect::<Result<Vec<_>>>()?;
         Ok::<Vec<_>, Error>(started.into_iter().map(|thread| thread.join()).collect())
     })?;
