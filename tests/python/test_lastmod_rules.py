@@ -320,3 +320,15 @@ def test_the_summary_and_the_report(tmp_path: Path) -> None:
     assert command(*arguments).status == 0
     found = times(out)["/1"]
     assert found is not None and before <= datetime.fromisoformat(found) <= datetime.now(UTC)
+
+
+def test_other_columns_without_values_are_not_the_same_content(tmp_path: Path) -> None:
+    out, names = tmp_path / "out", ("loc", "value", "other")
+    options = {"duplicates": "keep"}
+    build(written(tmp_path, [("/1", 1, ""), ("/1", "", "")], *names), out, ONE, **options)
+    build(written(tmp_path, [("/1", 2, ""), ("/1", "", "")], *names), out, TWO, **options)
+    rows = [(f"{SITE}/1", 2, ""), (f"{SITE}/1", "", "")]
+    options["lastmod_from"] = "other"
+    found = build(written(tmp_path, rows, *names), out, THREE, **options)
+    assert found["adopted"] == 2
+    assert [entry.get("lastmod") for entry in read_set(out)] == [TWO, TWO]
