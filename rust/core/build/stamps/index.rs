@@ -6,15 +6,14 @@
 
 use std::ops::Range;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::scope;
 
 use crate::error::{Error, Result};
-use crate::file::{read_at, read_exact_at};
+use crate::file::read_exact_at;
 use crate::flow::spill::{Segment, SpillFile};
 use crate::flow::stamps::bits::Bits;
 use crate::flow::stamps::stamp::{GONE_BYTES, HASH_BITS, STAMP_BYTES, Stamp};
-use crate::flow::stamps::table::{ENTRY_BYTES, Table, damaged, mark, unreadable};
+use crate::flow::stamps::table::{ENTRY_BYTES, Table, mark, unreadable};
 use crate::thread::{FirstError, start_scoped};
 
 /// Bytes that are read at once: a multiple of the size of each kind of stamp.
@@ -88,32 +87,6 @@ fn in_threads<T: Send>(count: usize, work: impl Fn(usize) -> Result<T> + Sync) -
         return Err(error);
     }
     results.into_iter().map(|one| one.ok().flatten().ok_or_else(Error::thread)?).collect()
-}
-
-/// Checks the digest of the file until `stop` is set; lookups fail if it is wrong.
-pub(crate) fn check_digest(table: &Table, stop: &AtomicBool) {
-    let (mut block, mut offset) = (vec![0; BLOCK], 0);
-    let mut hasher = blake3::Hasher::new();
-    while !stop.load(Ordering::Relaxed) {
-        match read_at(&table.file, &mut block, offset) {
-            Ok(0) => {
-                if hasher.finalize().to_hex()[..32] != *table.digest {
-                    let why = "has another content than the last build wrote";
-                    let _ = table.failed.set(damaged(&table.name, why));
-                }
-                return;
-            }
-            Ok(read) => {
-                hasher.update(&block[..read]);
-                offset += read as u64;
-            }
-            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-            Err(error) => {
-                let _ = table.failed.set(unreadable(&table.name, &error));
-                return;
-            }
-        }
-    }
 }
 
 /// Stamps whose keys begin with the same bits, in 8 bytes each: the next 32 bits of the key, then the
@@ -261,7 +234,7 @@ mod tests {
     use std::fs::File;
     use std::sync::atomic::AtomicBool;
 
-    use super::check_digest;
+    use crate::build::stamps::digest::check_digest;
     use crate::build::stamps::log::Log;
     use crate::build::stamps::open::{Clock, OldFile, open};
     use crate::flow::entry::NO_LASTMOD;
