@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import csv
 import json
-import os
 import random
 import shutil
-from collections.abc import Iterable, Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -18,41 +15,10 @@ import pytest
 import urlset
 from conftest import SITE, read_set
 from conftest import urlset as command
-from urlset import _core
-from urlset.errors import ConfigError, DataError, PublishError
+from lastmod_builds import ONE, THREE, TWO, build, stamps, table, times, written
+from urlset.errors import ConfigError, DataError
 
 pytestmark = pytest.mark.long
-
-ONE, TWO, THREE = (f"2026-11-2{day}T03:00:00Z" for day in (1, 2, 3))
-
-
-def table(rows: Iterable[tuple[str, Any]], kind: Any = None) -> pa.Table:
-    locs, values = zip(*rows, strict=True)
-    return pa.table({"loc": [f"{SITE}{loc}" for loc in locs], "value": pa.array(values, kind)})
-
-
-def written(folder: Path, rows: Iterable[Sequence[Any]], *names: str) -> Path:
-    path = folder / "catalog.csv"
-    with path.open("w", newline="", encoding="utf-8") as file:
-        csv.writer(file).writerows([names, *rows])
-    return path
-
-
-def build(source: Any, out: Path, now: str, **options: Any) -> dict[str, Any]:
-    options = {"lastmod_from": "value", "max_shrink": "100%", **options}
-    found = urlset.build(source, site=SITE, out=out, now=now, **options).lastmod
-    assert found is not None
-    return found
-
-
-def times(out: Path) -> dict[str, str | None]:
-    return {e["loc"].removeprefix(SITE): e.get("lastmod") for e in read_set(out)}
-
-
-def stamps(out: Path) -> Path:
-    (path,) = (out / ".urlset").glob("lastmod*")
-    return path
-
 
 #: texts of CSV that are equal, and one that is not
 TEXTS = [
@@ -197,13 +163,13 @@ def test_a_clock_that_went_back(tmp_path: Path) -> None:
 
 
 def test_many_rows_in_any_order(tmp_path: Path) -> None:
-    """The order changes, so that the stamps are read into memory."""
+    """The order changes, so that the stamps are read into memory; threads make their index."""
     out, pick = tmp_path / "out", random.Random(1)
-    values = {f"/{at}": at % 7 for at in range(40_000)}
+    values = {f"/{at}": at % 7 for at in range(70_000)}
     build(table(values.items()), out, ONE)
     changed = {loc: value + 1 for loc, value in pick.sample(sorted(values.items()), 500)}
     rows = [*(values | changed).items(), *((f"/new/{at}", at) for at in range(300))]
-    gone = {loc for loc, _ in pick.sample(rows[:40_000], 400)}
+    gone = {loc for loc, _ in pick.sample(rows[:70_000], 400)}
     rows = [row for row in rows if row[0] not in gone]
     for threads in (1, 4):
         copy = tmp_path / str(threads)
@@ -301,85 +267,6 @@ def test_sets_of_several_names_have_their_own_stamps(tmp_path: Path) -> None:
     assert times(out) == {"/b": None}
 
 
-def damage(out: Path, how: str) -> None:
-    path = stamps(out)
-    data = path.read_bytes()
-    if how == "shorter":
-        path.write_bytes(data[:-1])
-    elif how == "changed":
-        path.write_bytes(bytes([data[0] ^ 1]) + data[1:])
-    elif how == "empty":
-        path.write_bytes(b"")
-    else:
-        path.unlink()
-    if how == "link":
-        (out / "other").write_bytes(data)
-        path.symlink_to(out / "other")
-    elif how == "folder":
-        path.mkdir()
-    elif how == "pipe":
-        os.mkfifo(path)
-
-
-@pytest.mark.parametrize(
-    "how", ["shorter", "changed", "empty", "missing", "link", "folder", "pipe"]
-)
-def test_damaged_stamps(tmp_path: Path, how: str) -> None:
-    out = tmp_path / "out"
-    build(table([("/1", 1), ("/2", 1)]), out, ONE)
-    build(table([("/1", 2), ("/2", 1)]), out, TWO)
-    damage(out, how)
-    catalog = written(tmp_path, [("/1", 2), ("/2", 1), ("/3", 1)], "loc", "value")
-    arguments = ("build", catalog, "--site", SITE, "--out", out, "--lastmod-from", "value")
-    ended = command(*arguments)
-    assert (ended.status, ended.err.count("\n")) == (3, 1), ended
-    if how != "link":
-        assert "[lastmod.damaged]" in ended.err and "--lastmod-restart" in ended.err
-    assert times(out) == {"/1": TWO, "/2": None}
-    ended = command(*arguments, "--lastmod-restart")
-    assert ended.status == 0, ended
-    assert "first build" in ended.out and "3 without lastmod" in ended.out
-    assert times(out) == {"/1": None, "/2": None, "/3": None}
-    assert command(*arguments).status == 0
-
-
-def test_hostile_stamps(tmp_path: Path) -> None:
-    """Any bytes with the right digest: an error of one line, or a legal sitemap."""
-    out, pick = tmp_path / "out", random.Random(5)
-    rows = [(f"/{at}", at) for at in range(60)]
-    build(table(rows), out, ONE)
-    build(table(rows[:50]), out, TWO)
-    manifest = out / ".urlset/manifest.json"
-    path, content = stamps(out), json.loads(manifest.read_bytes())
-    data, failed = path.read_bytes(), 0
-    for turn in range(120):
-        changed = bytearray(data)
-        for _ in range(pick.choice((1, 3, 40))):
-            at = pick.choice((pick.randrange(len(data)), len(data) - 1 - pick.randrange(48)))
-            changed[at] = pick.choice((0, 255, pick.randrange(256)))
-        if pick.random() < 0.2:
-            changed = changed[: pick.randrange(len(data))] + changed[-48:]
-        content["lastmod"] |= {"bytes": len(changed), "digest": _core.digest(bytes(changed))}
-        manifest.write_text(json.dumps(content))
-        path.write_bytes(changed)
-        try:
-            build(table(rows), out, THREE, dry_run=True, threads=pick.choice((1, 3)))
-        except PublishError as error:
-            failed += 1
-            assert error.code == "lastmod.damaged" and "\n" not in str(error)
-        copy = tmp_path / f"copy-{turn}"
-        shutil.copytree(out, copy)
-        try:
-            build(table(rows), copy, THREE)
-        except PublishError as error:
-            assert error.code == "lastmod.damaged"
-        else:
-            for time in filter(None, times(copy).values()):
-                datetime.fromisoformat(time)
-        shutil.rmtree(copy)
-    assert 20 < failed < 120
-
-
 def test_what_is_refused(tmp_path: Path) -> None:
     out, source = tmp_path / "out", table([("/1", 1)])
     for options, code in (
@@ -433,3 +320,15 @@ def test_the_summary_and_the_report(tmp_path: Path) -> None:
     assert command(*arguments).status == 0
     found = times(out)["/1"]
     assert found is not None and before <= datetime.fromisoformat(found) <= datetime.now(UTC)
+
+
+def test_other_columns_without_values_are_not_the_same_content(tmp_path: Path) -> None:
+    out, names = tmp_path / "out", ("loc", "value", "other")
+    options = {"duplicates": "keep"}
+    build(written(tmp_path, [("/1", 1, ""), ("/1", "", "")], *names), out, ONE, **options)
+    build(written(tmp_path, [("/1", 2, ""), ("/1", "", "")], *names), out, TWO, **options)
+    rows = [(f"{SITE}/1", 2, ""), (f"{SITE}/1", "", "")]
+    options["lastmod_from"] = "other"
+    found = build(written(tmp_path, rows, *names), out, THREE, **options)
+    assert found["adopted"] == 2
+    assert [entry.get("lastmod") for entry in read_set(out)] == [TWO, TWO]

@@ -33,7 +33,7 @@ OTHER = {
     "urlset.errors", "httpcore.connection", "httpcore.http11", "httpcore.http2",
     "httpcore.proxy", "collector.event", "collector.finish", "decoder.group", "encode.group",
     "group.batch", "read.file", "read.flush", "reader.batch", "reader.end",
-    "sort.new", "sorter.run", "split.new", "stamps.index", "stamps.sort", "stamps.sync",
+    "sort.new", "sorter.run", "split.new", "stamps.index", "stamps.sync",
     "syncer.file", "worker.part", "worker.render", "worker.write",
 }  # fmt: skip
 #: codes with a part that is computed, as in the source, and what they can be

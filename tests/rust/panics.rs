@@ -59,7 +59,10 @@ const POINTS: [Points; 9] = [
     ),
     (build_large, &["worker.part", "worker.part@4", "worker.write", "collector.event@9"]),
     (build_sorted, &["sorter", "sorter.run", "sorter.run@2", "worker.write"]),
-    (build_stamps, &["stamps", "stamps.index", "stamps.sort", "stamps.sync", "stamps.sync.file"]),
+    (
+        build_stamps,
+        &["stamps", "stamps.index", "stamps.index@2", "stamps.sync", "stamps.sync.file"],
+    ),
     (build_parquet, &["decoder", "decoder.group", "decoder.group@2", "reader.batch@5"]),
     (check, &["inspect", "inspect@2"]),
     (read_all, &["read", "read.file", "read.file@2", "read.flush", "read.flush@3"]),

@@ -52,7 +52,7 @@ use crate::build::shard::Packing;
 use crate::build::shard::packer::Limits;
 use crate::build::shard::sort::Sorter;
 use crate::build::shard::split::Splitter;
-use crate::build::stamps::index::check_digest;
+use crate::build::stamps::digest::check_digest;
 use crate::build::stamps::log::Log;
 use crate::build::stamps::open::{Clock, OldFile, open};
 use crate::build::write::rejects::RejectFile;

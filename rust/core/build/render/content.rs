@@ -39,6 +39,8 @@ mod kind {
 const LIMIT: u64 = 10_u64.pow(MAX_DIGITS as u32);
 /// The largest number in the head of a value.
 const MAX_MORE: u32 = 0xff_ffff;
+/// Bytes of the longest word with a meaning, `false`.
+const MAX_WORD: usize = 5;
 /// Decimal numbers with up to this number of digits differ in a float of 32 bits.
 const FLOAT32_DIGITS: i64 = 1_000_000;
 /// The same for 64 bits.
@@ -71,7 +73,7 @@ impl Content {
             // the rows of CSV contain nothing else, which the compiler sees
             match row.value(column.slot, &mut scratch) {
                 Value::Cell(Cell::Null) => {}
-                Value::Cell(Cell::Text(text)) => self.written(text),
+                Value::Cell(Cell::Text(text)) => self.text(text),
                 value => self.value(value),
             }
         }
@@ -82,7 +84,7 @@ impl Content {
     #[inline(never)]
     fn value(&mut self, value: Value<'_>) {
         match value.cell() {
-            Some(Cell::Text(text)) => self.written(text),
+            Some(Cell::Text(text)) => self.text(text),
             Some(cell) => self.typed(&cell),
             None => self.nested(value),
         }
@@ -135,29 +137,42 @@ impl Content {
         }
     }
 
-    /// A cell of text.
+    /// A cell of text. Most are neither numbers nor words such as `true`.
     #[inline]
-    fn written(&mut self, text: &[u8]) {
-        let [first, ..] = *text else { return };
-        if first.is_ascii_digit() || first == b'-' {
-            if let Some((digits, scale)) = short_number(text) {
-                return self.number(digits, scale);
+    fn text(&mut self, text: &[u8]) {
+        match *text {
+            [] => {}
+            [b'-' | b'0'..=b'9', ..] => match short_number(text) {
+                Some((digits, scale)) => self.number(digits, scale),
+                None => self.long_number(text),
+            },
+            _ if text.len() > MAX_WORD => self.plain(kind::TEXT, text),
+            _ => self.word(text),
+        }
+    }
+
+    /// A number of more than 8 characters, a time, or a text that begins like these.
+    #[inline(never)]
+    fn long_number(&mut self, text: &[u8]) {
+        if let [_, _, _, _, b'-', _, _, b'-', ..] = text {
+            if let Some((_, order)) = canonical(text, true, &mut [0; 20]) {
+                return self.time(order);
             }
-            if let [_, _, _, _, b'-', _, _, b'-', ..] = text {
-                if let Some((_, order)) = canonical(text, true, &mut [0; 20]) {
-                    return self.time(order);
-                }
-                if let Some(time) = Lastmod::parse(text, None) {
-                    return self.time(time.text(&mut [0; 20]).1);
-                }
-            }
-            if let Some(number) = Digits::parse(text) {
-                return self.digits(number, text);
-            }
-            if let Some(number) = with_exponent(text) {
-                return self.float(number);
+            if let Some(time) = Lastmod::parse(text, None) {
+                return self.time(time.text(&mut [0; 20]).1);
             }
         }
+        if let Some(number) = Digits::parse(text) {
+            self.digits(number, text);
+        } else if let Some(number) = with_exponent(text) {
+            self.float(number);
+        } else {
+            self.plain(kind::TEXT, text);
+        }
+    }
+
+    #[inline(never)]
+    fn word(&mut self, text: &[u8]) {
         match text {
             b"NaN" | b"nan" => {}
             b"true" | b"True" | b"TRUE" => self.truth(true),
@@ -205,6 +220,7 @@ impl Content {
 
     /// A number that a float of 64 bits has only because it was one of 32 bits gets the form that it
     /// had there: 19.989999771118164 is 19.99.
+    #[inline(never)]
     fn float32_in_64(&mut self, digits: i64, scale: u8) -> bool {
         let mut text = Short::default();
         // both are exact, so the quotient is rounded as a parser rounds

@@ -17,7 +17,7 @@ use crate::flow::entry::NO_LASTMOD;
 use crate::flow::row::Row;
 use crate::flow::stamps::Stamps;
 use crate::flow::stamps::cursor::{Cursor, Found};
-use crate::flow::stamps::stamp::{Change, HASH_BITS, NO_STAMP, Stamp, Stamped};
+use crate::flow::stamps::stamp::{Change, HASH_BITS, NO_CONTENT, NO_STAMP, Stamp, Stamped};
 use crate::flow::stamps::table::Table;
 use crate::sitemap::date::{Order, write_order};
 
@@ -137,7 +137,9 @@ impl<'r> Stamper<'r> {
     /// that of [`Stamper::of_new`].
     #[inline]
     fn decide(&mut self, key: u64) -> (Change, Order, u32) {
-        let Found { change, lastmod, old } = self.cursor.find(key, self.hash);
+        // contents of other columns are equal where all of their values are nothing
+        let content = if self.adopts { NO_CONTENT } else { self.hash };
+        let Found { change, lastmod, old } = self.cursor.find(key, content);
         let now = self.stamps.now;
         let (change, lastmod) = match change {
             Change::Added => (Change::Added, NO_LASTMOD),

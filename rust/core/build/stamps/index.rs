@@ -6,15 +6,14 @@
 
 use std::ops::Range;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::scope;
 
 use crate::error::{Error, Result};
-use crate::file::{read_at, read_exact_at};
+use crate::file::read_exact_at;
 use crate::flow::spill::{Segment, SpillFile};
 use crate::flow::stamps::bits::Bits;
 use crate::flow::stamps::stamp::{GONE_BYTES, HASH_BITS, STAMP_BYTES, Stamp};
-use crate::flow::stamps::table::{ENTRY_BYTES, Table, damaged, mark, unreadable};
+use crate::flow::stamps::table::{ENTRY_BYTES, Table, mark, unreadable};
 use crate::thread::{FirstError, start_scoped};
 
 /// Bytes that are read at once: a multiple of the size of each kind of stamp.
@@ -45,7 +44,7 @@ pub(crate) fn build(table: &mut Table, folder: &Path, threads: usize) -> Result<
         let end = |number: usize| (whole as u64 * number as u64 / threads as u64) as usize;
         end(number)..end(number + 1)
     };
-    let parts = in_threads(threads, "stamps.index", |number| {
+    let parts = in_threads(threads, |number| {
         let file = SpillFile::new(&folder.join(format!("lastmod-part-{number}.new")))?;
         distribute(table, part(number, count as usize), file)
     })?;
@@ -56,7 +55,7 @@ pub(crate) fn build(table: &mut Table, folder: &Path, threads: usize) -> Result<
     }));
     let mut file = SpillFile::new(&folder.join("lastmod-index.new"))?;
     let index = file.reserve(count as usize * ENTRY_BYTES);
-    let sorted = in_threads(threads, "stamps.sort", |number| {
+    let sorted = in_threads(threads, |number| {
         let mut sorter = Sorter::new(table, bits, &index);
         for at in part(number, PARTITIONS) {
             sorter.sort(parts.iter().map(|part| &part[at]), starts[at])?;
@@ -75,15 +74,12 @@ pub(crate) fn build(table: &mut Table, folder: &Path, threads: usize) -> Result<
 }
 
 /// The results of several threads.
-fn in_threads<T: Send>(
-    count: usize,
-    name: &'static str,
-    work: impl Fn(usize) -> Result<T> + Sync,
-) -> Result<Vec<T>> {
+fn in_threads<T: Send>(count: usize, work: impl Fn(usize) -> Result<T> + Sync) -> Result<Vec<T>> {
     let (failed, work) = (FirstError::default(), &work);
     let results = scope(|scope| {
-        let start =
-            |number| start_scoped(scope, name, move || work(number), |error| failed.report(error));
+        let start = |number| {
+            start_scoped(scope, "stamps.index", move || work(number), |error| failed.report(error))
+        };
         let started = (0..count).map(start).collect::<Result<Vec<_>>>()?;
         Ok::<Vec<_>, Error>(started.into_iter().map(|thread| thread.join()).collect())
     })?;
@@ -91,32 +87,6 @@ fn in_threads<T: Send>(
         return Err(error);
     }
     results.into_iter().map(|one| one.ok().flatten().ok_or_else(Error::thread)?).collect()
-}
-
-/// Checks the digest of the file until `stop` is set; lookups fail if it is wrong.
-pub(crate) fn check_digest(table: &Table, stop: &AtomicBool) {
-    let (mut block, mut offset) = (vec![0; BLOCK], 0);
-    let mut hasher = blake3::Hasher::new();
-    while !stop.load(Ordering::Relaxed) {
-        match read_at(&table.file, &mut block, offset) {
-            Ok(0) => {
-                if hasher.finalize().to_hex()[..32] != *table.digest {
-                    let why = "has another content than the last build wrote";
-                    let _ = table.failed.set(damaged(&table.name, why));
-                }
-                return;
-            }
-            Ok(read) => {
-                hasher.update(&block[..read]);
-                offset += read as u64;
-            }
-            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-            Err(error) => {
-                let _ = table.failed.set(unreadable(&table.name, &error));
-                return;
-            }
-        }
-    }
 }
 
 /// Stamps whose keys begin with the same bits, in 8 bytes each: the next 32 bits of the key, then the
@@ -264,7 +234,7 @@ mod tests {
     use std::fs::File;
     use std::sync::atomic::AtomicBool;
 
-    use super::check_digest;
+    use crate::build::stamps::digest::check_digest;
     use crate::build::stamps::log::Log;
     use crate::build::stamps::open::{Clock, OldFile, open};
     use crate::flow::entry::NO_LASTMOD;

@@ -10,6 +10,7 @@
 //! All numbers are little-endian. [`open`] makes an index of the file in a temporary one; its digest,
 //! which the manifest has, is checked while rows are read. [`log`] writes the file of this build.
 
+pub mod digest;
 pub mod index;
 pub mod log;
 pub mod open;

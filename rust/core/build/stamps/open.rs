@@ -72,7 +72,7 @@ fn read_trailer(OldFile { file, name, digest }: OldFile) -> Result<(HashKey, Tab
     let mut trailer = [0; TRAILER];
     read_exact_at(&file, &mut trailer, end).map_err(unreadable)?;
     if trailer[..8] != MAGIC {
-        return wrong("is not a file of this version of urlset");
+        return wrong("is of another version of urlset, or something else");
     }
     let half = |at: usize| u64::from_le_bytes(trailer[at..at + 8].try_into().unwrap_or_default());
     let count = |at: usize| u32::from_le_bytes(trailer[at..at + 4].try_into().unwrap_or_default());

@@ -12,6 +12,8 @@ pub const HASH_BITS: u32 = 48;
 const HASH_MASK: u64 = (1 << HASH_BITS) - 1;
 /// The content of a stamp that cannot be compared.
 pub const UNKNOWN: u64 = 0;
+/// No content: no stamp has it.
+pub const NO_CONTENT: u64 = u64::MAX;
 /// No stamp, in [`Stamped::old`].
 pub const NO_STAMP: u32 = u32::MAX;
 
