@@ -29,7 +29,7 @@ pytestmark = pytest.mark.long
 NESTED = {
     "Manifest": {
         "shards": "ShardRecord", "indexes": "IndexRecord", "history": "BuildRecord",
-        "store": "StoreRecord", "lastmod": "LastmodRecord",
+        "store": "StoreRecord", "lastmod": "StampFile",
     },
     "StoreRecord": {"feeds": "Feed"},
     "Report": {"shards": "Shard", "indexes": "IndexFile", "warnings": "Warning"},
