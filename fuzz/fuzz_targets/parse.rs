@@ -19,7 +19,9 @@ struct Seen<'a> {
 }
 
 impl Visitor for Seen<'_> {
-    const CHECKS: bool = true;
+    fn checks(&self) -> bool {
+        true
+    }
 
     fn entry(&mut self, form: Form, entry: &Entry<'_>, log: &mut Log) -> ControlFlow<()> {
         self.checks.entry(form, entry, log);

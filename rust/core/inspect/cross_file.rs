@@ -221,8 +221,6 @@ struct Locator<'a, 'w, 'p> {
 const POLL_ENTRIES: u64 = 1 << 14;
 
 impl Visitor for Locator<'_, '_, '_> {
-    const CHECKS: bool = false;
-
     fn stopped(&self) -> bool {
         self.workers.borrow_mut().check().is_err()
     }

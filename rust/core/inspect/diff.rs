@@ -363,8 +363,6 @@ impl Partitioner<'_, '_> {
 }
 
 impl Visitor for Partitioner<'_, '_> {
-    const CHECKS: bool = false;
-
     fn stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }

@@ -95,8 +95,6 @@ struct Lister {
 }
 
 impl Visitor for Lister {
-    const CHECKS: bool = false;
-
     fn root(&mut self, form: Form) -> ControlFlow<()> {
         match self.whole || form == Form::Index {
             true => ControlFlow::Continue(()),

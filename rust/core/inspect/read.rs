@@ -222,8 +222,6 @@ impl RowVisitor<'_> {
 }
 
 impl Visitor for RowVisitor<'_> {
-    const CHECKS: bool = false;
-
     fn stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }

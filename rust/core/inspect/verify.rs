@@ -250,7 +250,9 @@ impl FileVisitor<'_, '_> {
 }
 
 impl Visitor for FileVisitor<'_, '_> {
-    const CHECKS: bool = true;
+    fn checks(&self) -> bool {
+        true
+    }
 
     fn stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)

@@ -1,7 +1,6 @@
 //! Character data: text, references and the values of attributes.
 
 use crate::inspect::codes;
-use crate::inspect::document::entry::Visitor;
 use crate::inspect::document::fast;
 use crate::inspect::document::names::{first_illegal, is_char, is_space, short};
 use crate::inspect::document::window::MAX_TOKEN;
@@ -9,7 +8,7 @@ use crate::inspect::document::xml::{Next, Parser};
 use crate::inspect::finding::{Location, quoted};
 use crate::sitemap::element::{Content, Element, Role};
 
-impl<V: Visitor> Parser<'_, V> {
+impl Parser<'_> {
     /// Adds text to the value of the open element.
     pub(super) fn characters(&mut self, part: &str, at: Location) -> Next {
         self.check_characters(part, at);

@@ -3,7 +3,7 @@
 use crate::inspect::check::{extension, value};
 use crate::inspect::codes;
 use crate::inspect::codes::Code;
-use crate::inspect::document::entry::{Form, Visitor};
+use crate::inspect::document::entry::Form;
 use crate::inspect::document::model;
 use crate::inspect::document::model::Ns;
 use crate::inspect::document::names::{Raw, short};
@@ -18,7 +18,7 @@ use crate::sitemap::value::ValueKind;
 /// The unknown namespaces that are reported once each; further ones are reported at each element.
 const MAX_FOREIGN: usize = 16;
 
-impl<V: Visitor> Parser<'_, V> {
+impl Parser<'_> {
     /// The content model of the root, which determines the form of the document.
     pub(super) fn root(&mut self, name: &str, at: Location) -> Option<&'static Element> {
         let Some((ns, uri, local)) = self.namespaces.element(name) else {
@@ -199,7 +199,7 @@ impl<V: Visitor> Parser<'_, V> {
             };
             seen |= 1 << which;
             let attribute = &model.attributes[which];
-            if V::CHECKS
+            if self.extensions.checks
                 && let Some((code, message)) = value::fault(attribute.kind, code_of(model), &value)
             {
                 let is_url = matches!(attribute.kind, ValueKind::Url(_));
@@ -210,7 +210,7 @@ impl<V: Visitor> Parser<'_, V> {
                 self.entry.attribute(attribute, &value, at);
             }
         }
-        if V::CHECKS && model.role == Role::Link {
+        if self.extensions.checks && model.role == Role::Link {
             extension::alternate(&self.entry, at, self.log);
         }
         if model.role == Role::Link {
@@ -231,7 +231,7 @@ impl<V: Visitor> Parser<'_, V> {
         let empty = value::trim(&value).is_empty();
         if empty && kind != ValueKind::Any && model.role != Role::Loc {
             self.bad(&codes::ELEMENT_EMPTY, at, || format!("<{}> is empty", model.name));
-        } else if V::CHECKS
+        } else if self.extensions.checks
             && let Some((code, message)) = value::fault(kind, code_of(model), &value)
         {
             self.bad(code, at, || format!("<{}>: {message}", model.name));

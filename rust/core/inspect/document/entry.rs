@@ -132,7 +132,9 @@ pub enum Form {
 /// `entry` returns [`std::ops::ControlFlow::Break`].
 pub trait Visitor {
     /// Whether the parser checks the values of extensions.
-    const CHECKS: bool;
+    fn checks(&self) -> bool {
+        false
+    }
 
     /// Called at the start of the root element.
     fn root(&mut self, form: Form) -> std::ops::ControlFlow<()> {

@@ -51,9 +51,9 @@ impl Summary {
 
 /// Reads the bytes of one sitemap of any form, and returns its buffer for reuse. `fast` enables the
 /// fast path; without it, the XML parser reads every entry.
-pub fn parse<V: Visitor>(
+pub fn parse(
     bytes: Bytes,
-    visitor: &mut V,
+    visitor: &mut dyn Visitor,
     log: &mut Log,
     fast: bool,
 ) -> (Summary, Vec<u8>) {

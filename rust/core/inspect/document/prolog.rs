@@ -1,12 +1,12 @@
 //! The XML declaration, the document type and processing instructions.
 
 use crate::inspect::codes;
-use crate::inspect::document::entry::{Form, Visitor};
+use crate::inspect::document::entry::Form;
 use crate::inspect::document::names::{attributes, is_name, is_space};
 use crate::inspect::document::xml::{Next, Parser};
 use crate::inspect::finding::{Location, quoted};
 
-impl<V: Visitor> Parser<'_, V> {
+impl Parser<'_> {
     /// Checks the XML declaration.
     pub(super) fn declaration(&mut self, declaration: &str, at: Location) -> Next {
         // after a byte order mark the declaration starts at byte 3

@@ -2,7 +2,7 @@
 
 use crate::inspect::check::extension;
 use crate::inspect::codes;
-use crate::inspect::document::entry::{Form, Visitor};
+use crate::inspect::document::entry::Form;
 use crate::inspect::document::model::{MAX_CHILDREN, Ns};
 use crate::inspect::document::names::{attributes, is_name, short};
 use crate::inspect::document::xml::{Frame, MAX_DEPTH, Next, Parser};
@@ -18,7 +18,7 @@ const PAIRS_PER_STEP: u64 = 32;
 /// The bytes of attributes, for each attribute of the tag, that are compared in one step.
 const BYTES_PER_STEP: u64 = 2048;
 
-impl<V: Visitor> Parser<'_, V> {
+impl Parser<'_> {
     /// Starts an element; `rest` is the text of the tag after its name.
     pub(super) fn start(&mut self, name: &str, rest: &str, at: Location, empty: bool) -> Next {
         let mut raw = Vec::new();
@@ -126,7 +126,7 @@ impl<V: Visitor> Parser<'_, V> {
         if let Some(model) = frame.model {
             match model.content {
                 Content::Text(kind) => self.value(model, kind, frame.at),
-                Content::Elements { children, .. } if V::CHECKS => {
+                Content::Elements { children, .. } if self.extensions.checks => {
                     for (which, child) in children.iter().enumerate() {
                         // a missing loc and an empty root have their own codes
                         if child.occurs.0 > 0

@@ -21,7 +21,9 @@ type SeenPart = (String, Vec<u8>, Location);
 struct Seen(Vec<Row>);
 
 impl Visitor for Seen {
-    const CHECKS: bool = true;
+    fn checks(&self) -> bool {
+        true
+    }
 
     fn entry(&mut self, _: Form, entry: &Entry<'_>, _: &mut Log) -> ControlFlow<()> {
         let own = |text: Option<&[u8]>| text.map(<[u8]>::to_vec);
@@ -221,7 +223,9 @@ fn entries_across_the_boundary_of_a_window() {
 struct Checked<'a>(EntryChecks<'a>);
 
 impl Visitor for Checked<'_> {
-    const CHECKS: bool = true;
+    fn checks(&self) -> bool {
+        true
+    }
 
     fn entry(&mut self, form: Form, entry: &Entry<'_>, log: &mut Log) -> ControlFlow<()> {
         self.0.entry(form, entry, log);

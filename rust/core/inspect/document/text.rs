@@ -15,7 +15,7 @@ use crate::inspect::finding::{Location, Log, TOKEN_STEPS};
 const STOP_CHECK_INTERVAL: u64 = 4096;
 
 /// Reads a text sitemap. LF, CRLF and CR end a line.
-pub fn parse<V: Visitor>(mut source: Window, visitor: &mut V, log: &mut Log) -> (Document, Window) {
+pub fn parse(mut source: Window, visitor: &mut dyn Visitor, log: &mut Log) -> (Document, Window) {
     let mut document = Document { form: Form::Text, entries: 0, stopped: false };
     let mut line = Vec::new();
     let mut number = 0;

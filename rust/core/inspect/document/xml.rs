@@ -49,12 +49,13 @@ pub struct Document {
 }
 
 /// Reads one document. `fast` enables the fast path for entries of the common shape.
-pub fn parse<V: Visitor>(
+pub fn parse(
     source: Window,
-    visitor: &mut V,
+    visitor: &mut dyn Visitor,
     log: &mut Log,
     fast: bool,
 ) -> (Document, Window) {
+    let checks = visitor.checks();
     let mut parser = Parser {
         visitor,
         log,
@@ -69,7 +70,7 @@ pub fn parse<V: Visitor>(
         allow_fast: fast,
         fast: false,
         foreign: Vec::new(),
-        extensions: fast::Extensions { checks: V::CHECKS, ..Default::default() },
+        extensions: fast::Extensions { checks, ..Default::default() },
         decoded: source.is_decoded(),
         doctype: false,
     };
@@ -77,8 +78,8 @@ pub fn parse<V: Visitor>(
     (parser.document, source)
 }
 
-pub(crate) struct Parser<'v, V: Visitor> {
-    pub(crate) visitor: &'v mut V,
+pub(crate) struct Parser<'v> {
+    pub(crate) visitor: &'v mut dyn Visitor,
     pub(crate) log: &'v mut Log,
     pub(crate) stack: Vec<Frame>,
     pub(crate) names: String,
@@ -116,7 +117,7 @@ pub(super) enum Next {
     Stop,
 }
 
-impl<V: Visitor> Parser<'_, V> {
+impl Parser<'_> {
     /// Reads the document; each fault that loses the structure starts a new reader.
     fn run(&mut self, mut source: Window) -> Window {
         let mut buffer = Vec::new();
