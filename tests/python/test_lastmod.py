@@ -218,6 +218,8 @@ def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[Bucket]:
     with moto() as server:
         for name, value in server.env.items():
             monkeypatch.setenv(name, value)
+        for key in objects(server.client):  # moto keeps them as long as the process runs
+            server.client.delete_object(Bucket=BUCKET, Key=key)
         yield Bucket(server)
 
 
