@@ -47,6 +47,7 @@ def head(inner: str, body: str = "") -> str:
 
 
 NOINDEX = [("noindex", None)]
+NOINDEX_META = '<meta name="robots" content="noindex">'
 
 
 @pytest.mark.parametrize(
@@ -179,6 +180,12 @@ def test_canonical_that_is_none() -> None:
     assert facts(head(f'<base href=" /p/ ">{link}<x-banner>')) == [
         ("canonical", "https://www.shop.example/other")
     ]
+    # behind the end tags a browser still adds to the head and to the body
+    assert facts(f"<html><head></head>\n{link}<body>x</body></html>") == [
+        ("canonical", "https://www.shop.example/other")
+    ]
+    assert facts(f"<html><head></head>text{link}<body>x</body></html>") == []
+    assert facts(f"<body>x</BODY ></html>{NOINDEX_META}") == NOINDEX
     # the document contradicts the header, in the form that is not parsed without it, too
     for spelling in (own, "<link rel=canonical href=/p/1>"):
         assert facts(head(spelling), ("Link", "</other>; rel=canonical")) == []

@@ -30,6 +30,8 @@ _CRAWLER = re.compile(r"\*|[a-z][a-z0-9_.*-]*")
 #: a link and its parameters; a comma in quotes does not end them
 _LINK = re.compile(r'<([^<>]*)>((?:[^<>",]|"(?:[^"\\]|\\.)*")*)')
 _PARAMETER = re.compile(r';\s*([\w*-]+)\s*(?:=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s;,"]*)))?')
+#: tags after which browsers still add to the head or the body, and libxml2 does not
+_ENDS = re.compile(rb"</(?:head|body|html)\s*>", re.IGNORECASE)
 #: elements of the head; any other one begins the body
 _IN_HEAD = frozenset(
     ("base", "basefont", "bgsound", "link", "meta", "noframes", "noscript", "script", "style",
@@ -245,6 +247,7 @@ def parsed(html: bytes) -> Any:
     minutes for a MiB of ``<div>`` (test_html_that_takes_long).
     """
     parser = etree.HTMLParser(encoding="utf-8", remove_comments=True, remove_pis=True)
+    html = _ENDS.sub(b"", html)
     try:
         document = etree.fromstring(html, parser)
     except etree.XMLSyntaxError:  # no element

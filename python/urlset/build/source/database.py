@@ -32,8 +32,8 @@ _STATE = re.compile(r"\bSQLSTATE: ([0-9A-Z]{5})")
 #: the query in a message of the driver for PostgreSQL
 _QUERY = re.compile(r"\s*Query was:.*?(?=\. SQLSTATE: |$)", re.DOTALL)
 _COLUMN = re.compile(r"\bin column (\d+)", re.IGNORECASE)
-#: for the session: a query that writes fails
-_READ_ONLY = "SET default_transaction_read_only = on"
+#: for the transaction: with a pooler, a setting of the session would be that of other clients, too
+_READ_ONLY = "SET TRANSACTION READ ONLY"
 
 
 def is_database(uri: str) -> bool:
@@ -71,7 +71,9 @@ def database_input(uri: str, options: Options) -> Input:
 
     address = _sqlite(uri, name) if driver == "sqlite" else _postgresql(uri, name)
     try:
-        connection = interruptible(lambda: dbapi.connect(address, autocommit=True))
+        connection = interruptible(
+            lambda: dbapi.connect(address, autocommit=driver != "postgresql")
+        )
     except dbapi.Error as error:
         raise _unreachable(name, clean(error)) from None
     try:
