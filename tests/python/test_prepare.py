@@ -7,6 +7,7 @@ import json
 import pickle
 import random
 from bisect import bisect_right
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -327,3 +328,21 @@ def test_ranges_of_an_object_store(s3: Server) -> None:
     assert len(before) == 5
     assert live_ranges(options, None, None).bounds == (numbered(300, 301)[0],)
     assert publish() == before
+
+
+@pytest.mark.parametrize("layout", ["packed", "stable"])
+def test_the_cost_of_more_ranges(tmp_path: Path, layout: str) -> None:
+    """Each range but one adds at most one shard; URLs and their order stay."""
+    known: list[str] = []
+    shards: dict[int, int] = {}
+    for count in (1, 4, 97):
+        out = tmp_path / f"out-{count}"
+        job = plan(out, layout=layout, max_urls=100)
+        edges = [20_000 * number // count for number in range(count + 1)]
+        parts = [job.write(table(numbered(*each))) for each in pairwise(edges)]
+        shards[count] = len(job.commit(parts).shards)
+        found = must_be_in_order(out)
+        assert found == (known or found)
+        known = found
+    assert shards[1] <= shards[4] <= shards[1] + 3
+    assert shards[4] <= shards[97] <= shards[1] + 96
