@@ -14,7 +14,8 @@
 use std::io::Write;
 
 use crate::build::render::number::{
-    Digits, MAX_DIGITS, POWERS, Short, short_number, short_word, with_exponent,
+    Digits, MAX_DIGITS, POWERS, Short, is_common, number_word, short_number, short_word,
+    with_exponent,
 };
 use crate::build::render::plan::Plan;
 use crate::flow::cell::Cell;
@@ -142,18 +143,25 @@ impl Content {
     fn text(&mut self, text: &[u8]) {
         match *text {
             [] => {}
-            [b'-' | b'0'..=b'9', ..] => match short_number(text) {
-                Some((digits, scale)) => self.number(digits, scale),
-                None => self.long_number(text),
-            },
+            [b'0'..=b'9', ..] if text.len() <= 8 => {
+                let word = short_word(text);
+                match is_common(text, word) {
+                    true => self.push(kind::TEXT, text.len() as u32, word),
+                    false => self.number_text(text),
+                }
+            }
+            [b'-' | b'0'..=b'9', ..] => self.number_text(text),
             _ if text.len() > MAX_WORD => self.plain(kind::TEXT, text),
             _ => self.word(text),
         }
     }
 
-    /// A number of more than 8 characters, a time, or a text that begins like these.
+    /// A number, a time, or a text that begins like these.
     #[inline(never)]
-    fn long_number(&mut self, text: &[u8]) {
+    fn number_text(&mut self, text: &[u8]) {
+        if let Some((digits, scale)) = short_number(text) {
+            return self.number(digits, scale);
+        }
         if let [_, _, _, _, b'-', _, _, b'-', ..] = text {
             if let Some((_, order)) = canonical(text, true, &mut [0; 20]) {
                 return self.time(order);
@@ -215,7 +223,16 @@ impl Content {
         if scale > 0 && digits.abs() >= FLOAT32_DIGITS && self.float32_in_64(digits, scale) {
             return;
         }
-        self.push(kind::NUMBER, scale.into(), digits as u64);
+        self.exact(digits, scale);
+    }
+
+    /// The same without zeros at the end: as its text, if that is short.
+    #[inline]
+    fn exact(&mut self, digits: i64, scale: u8) {
+        match number_word(digits, scale) {
+            Some((word, length)) => self.push(kind::TEXT, length, word),
+            None => self.push(kind::NUMBER, scale.into(), digits as u64),
+        }
     }
 
     /// A number that a float of 64 bits has only because it was one of 32 bits gets the form that it
@@ -234,7 +251,7 @@ impl Content {
         }
         let number = Digits::parse(text.fill(format_args!("{short}")).as_bytes());
         let Some((digits, scale)) = number.and_then(|number| number.exact) else { return false };
-        self.push(kind::NUMBER, scale.into(), digits as u64);
+        self.exact(digits, scale);
         true
     }
 

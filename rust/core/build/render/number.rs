@@ -46,18 +46,66 @@ pub(crate) fn short_word(text: &[u8]) -> u64 {
     }
 }
 
+/// The same byte in a word eight times.
+const ONES: u64 = 0x0101_0101_0101_0101;
+
+/// The bits of [`short_word`] that are not those of digits: the first bit of each such byte.
+#[inline]
+fn no_digits(word: u64, length: usize) -> u64 {
+    let digits = word ^ ((ONES * 0x30) >> (64 - 8 * length));
+    (((digits & (ONES * 0x7f)) + ONES * 0x76) | digits) & (ONES * 0x80)
+}
+
+/// Whether a text of one to eight bytes, which begins with a digit, is known to be what
+/// [`number_word`] makes of it, or no number: digits, or digits with a point and no zero at the end.
+#[inline]
+pub(crate) fn is_common(text: &[u8], word: u64) -> bool {
+    let others = no_digits(word, text.len());
+    if others == 0 {
+        return true;
+    }
+    let point = others.trailing_zeros() as usize / 8;
+    let is_point = others & (others - 1) == 0 && word >> (8 * point) & 0xff == u64::from(b'.');
+    is_point && text.len() < 8 && !matches!(text.last(), Some(b'0' | b'.'))
+}
+
+/// The text of `digits / 10^scale` as a word, and its length, if it has at most eight bytes.
+#[inline]
+pub(crate) fn number_word(digits: i64, scale: u8) -> Option<(u64, u32)> {
+    let number = u64::try_from(digits).ok().filter(|&number| number < 100_000_000)?;
+    // four digits and four digits, then pairs, then each in a byte, the first in the lowest one
+    let fours = (number / 10_000) | ((number % 10_000) << 32);
+    let hundreds = ((fours * 10_486) >> 20) & 0x7f_0000_007f;
+    let twos = hundreds | (fours - hundreds * 100) << 16;
+    let tens = ((twos * 103) >> 10) & 0x000f_000f_000f_000f;
+    let ones = tens | (twos - tens * 10) << 8;
+    let scale = usize::from(scale);
+    let count = (8 - ones.trailing_zeros() as usize / 8).max(scale + 1);
+    let length = count + usize::from(scale > 0);
+    if length > 8 {
+        return None;
+    }
+    let text = (ones | (ONES * 0x30)) >> (64 - 8 * count);
+    if scale == 0 {
+        return Some((text, length as u32));
+    }
+    let whole = 8 * (count - scale);
+    let before = text & ((1 << whole) - 1);
+    Some((before | u64::from(b'.') << whole | text >> whole << (whole + 8), length as u32))
+}
+
 /// `digits / 10^scale` of a text of one to eight bytes without a minus, as [`Digits::parse`] has it
 /// with zeros at the end. Eight bytes at once: a loop over digits ends where the processor does not
 /// expect it.
 #[inline]
 pub(crate) fn short_number(text: &[u8]) -> Option<(i64, u8)> {
-    const ONES: u64 = 0x0101_0101_0101_0101;
     let length = text.len();
     if !(1..=8).contains(&length) {
         return None;
     }
-    let digits = short_word(text) ^ ((ONES * 0x30) >> (64 - 8 * length));
-    let others = (((digits & (ONES * 0x7f)) + ONES * 0x76) | digits) & (ONES * 0x80);
+    let word = short_word(text);
+    let digits = word ^ ((ONES * 0x30) >> (64 - 8 * length));
+    let others = no_digits(word, length);
     let (digits, whole, count) = match others {
         0 => (digits, length, length),
         _ => {
@@ -159,6 +207,22 @@ mod tests {
     use super::*;
 
     #[test]
+    fn short_numbers_are_written_as_their_text() {
+        let numbers = (0..1_000).chain((0..100_000_000).step_by(9_973)).chain([99_999_999]);
+        for (digits, scale) in numbers.flat_map(|digits| (0..10).map(move |scale| (digits, scale)))
+        {
+            let text = format!("{digits:0>width$}", width = usize::from(scale) + 1);
+            let (whole, fraction) = text.split_at(text.len() - usize::from(scale));
+            let text = if scale > 0 { format!("{whole}.{fraction}") } else { text };
+            let wanted =
+                (text.len() <= 8).then(|| (short_word(text.as_bytes()), text.len() as u32));
+            assert_eq!(number_word(digits, scale), wanted, "{digits} {scale}");
+        }
+        assert_eq!(number_word(100_000_000, 0), None);
+        assert_eq!(number_word(-1, 0), None);
+    }
+
+    #[test]
     fn short_numbers_are_those_of_the_loop() {
         // each text of up to 8 of these characters with a common beginning
         let mut texts = vec![Vec::new()];
@@ -184,6 +248,17 @@ mod tests {
             let plain = !text.starts_with(b"-");
             let long = Digits::parse(&text).filter(|_| plain).and_then(|number| number.exact);
             assert_eq!(short, long, "{}", text.escape_ascii());
+            if !text.first().is_some_and(u8::is_ascii_digit) {
+                continue;
+            }
+            let own = (short_word(&text), text.len() as u32);
+            let word = short.map(|(digits, scale)| number_word(digits, scale));
+            if let Some(word) = word {
+                let written = word.unwrap();
+                let bytes = &written.0.to_le_bytes()[..written.1 as usize];
+                assert_eq!(short_number(bytes), short, "{}", text.escape_ascii());
+                assert!(written == own || !is_common(&text, own.0), "{}", text.escape_ascii());
+            }
         }
     }
 }

@@ -34,10 +34,12 @@ impl Stamp {
     pub fn write(self, bytes: &mut [u8; STAMP_BYTES]) {
         let lastmod = if self.lastmod == NO_LASTMOD { 0 } else { self.lastmod as u64 };
         // in whole words, each of which replaces the end of the one before
-        bytes[..8].copy_from_slice(&self.key.to_le_bytes());
-        bytes[6..14].copy_from_slice(&self.content.to_le_bytes());
         let end = self.content >> 32 & 0xffff | lastmod << 16;
-        bytes[10..].copy_from_slice(&end.to_le_bytes());
+        for (at, word) in [(0, self.key), (6, self.content), (10, end)] {
+            if let Some(place) = bytes[at..].first_chunk_mut() {
+                *place = word.to_le_bytes();
+            }
+        }
     }
 
     /// The hash of the loc in the bytes of a stamp.
