@@ -294,6 +294,10 @@ def test_a_name_that_begins_like_that_of_the_crawler(server: HostileServer, tmp_
     )
     assert audit(server, tmp_path, "/p")[""].counts == {}
     assert audit(server, tmp_path, "/p", bot="Googlebot-News/1")[""].counts == {"disallowed": 1}
+    assert audit(server, tmp_path, "/p", bot="Googlebot-Image")[""].counts == {}
+    # without a group of its own it takes that of its family
+    server.pages["/robots.txt"] = b"User-agent: Googlebot\nDisallow: /\n"
+    assert audit(server, tmp_path, "/p", bot="Googlebot-Image")[""].counts == {"disallowed": 1}
 
 
 def test_robots_txt_that_allows_search_engines_only(server: HostileServer, tmp_path: Path) -> None:

@@ -64,7 +64,9 @@ class Host:
             return
         async with self._turn:
             while (left := max(self._next, self._resume) - time.monotonic()) > 0:
-                await asyncio.sleep(left)
+                if self.failure is not None:  # nothing will be sent
+                    return
+                await asyncio.sleep(min(left, 1.0))
             # a timer that came a little late does not delay the requests behind it
             late = min(self._interval, MAX_LATE)
             self._next = max(self._next, time.monotonic() - late) + self._interval
@@ -148,14 +150,16 @@ class Host:
 
     def allows(self, url: str, bot: str = AGENT) -> bool:
         """Whether robots.txt lets a crawler, by default this one, fetch a URL."""
-        return self._rules is None or self._rules.can_fetch(url, _name_of(bot) + _END)
+        return self._rules is None or self._rules.can_fetch(url, self._group_of(bot) + _END)
 
     def has_rules_for(self, bot: str) -> bool:
         """Whether robots.txt may have other rules for a crawler than for this one."""
-        return not self._names.isdisjoint((_name_of(bot), AGENT))
+        return not self._names.isdisjoint((self._group_of(bot), AGENT))
 
-
-def _name_of(bot: str) -> str:
-    """The name of a crawler as robots.txt has it."""
-    found = re.match(_NAME, bot)
-    return found[0].lower() if found else bot
+    def _group_of(self, bot: str) -> str:
+        """The name of a crawler, or that of its family: ``googlebot`` for ``googlebot-image``."""
+        found = re.match(_NAME, bot)
+        own = name = found[0].lower() if found else bot
+        while name and name not in self._names:
+            name = name.rpartition("-")[0]
+        return name or own
