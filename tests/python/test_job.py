@@ -22,6 +22,7 @@ import pyarrow.parquet as parquet
 import pytest
 import urlset
 from conftest import SITE, files, read_index, read_set
+from store_servers import Server
 from urlset import Job, Part
 
 SPAWN = multiprocessing.get_context("spawn")
@@ -550,6 +551,25 @@ def test_clean_after_a_killed_commit(tmp_path: Path, step: int) -> None:
     assert new.commit([new.write(table(5_000, 5_100))]).published
     urlset.clean(out, older_than="0s")
     assert staged(out) == []
+
+
+def write_error(job: Job) -> str:
+    try:
+        job.write(table(0, 10))
+    except urlset.ConfigError as error:
+        return f"{error.code}: {error}"
+    return ""
+
+
+def test_a_fork_of_a_process_that_has_used_a_store(s3: Server) -> None:
+    """It would wait for ever for threads that it does not have."""
+    job = Job(site=SITE, out=f"{s3.url}/forked")
+    with multiprocessing.get_context("fork").Pool(1) as pool:
+        message = pool.apply_async(write_error, [job]).get(60)
+    assert message.startswith("store.forked: s3://") and "get_context('spawn')" in message
+    with SPAWN.Pool(1) as pool:
+        assert pool.apply_async(write_error, [job]).get(60) == ""
+    job.abort()
 
 
 def test_compressed_bytes_are_those_of_the_files(out: Path) -> None:

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
+from functools import cache
 from typing import Any
 
 from ..errors import ConfigError
@@ -222,16 +223,27 @@ def _outcome(content: dict[str, Any]) -> Outcome:
     return outcome
 
 
+@cache
+def _patterns() -> tuple[re.Pattern[str], ...]:
+    return re.compile(_PATH), re.compile(_ID), re.compile(_DATE)
+
+
 def _shard(content: dict[str, Any]) -> Shard:
     _check(content.keys() == _OF_SHARD)
     # the constructor of a frozen class takes five times as long, for each of 200,000 shards
     shard = object.__new__(Shard)
     shard.__dict__.update(content)
-    numbers = (shard.urls, shard.bytes, shard.compressed_bytes)
-    _check(all(type(number) is int and 0 < number <= _MAX for number in numbers))
-    _check(type(shard.changed) is bool and re.fullmatch(_PATH, shard.path))
-    _check(re.fullmatch(_ID, shard.digest))
-    _check(shard.lastmod is None or re.fullmatch(_DATE, shard.lastmod))
+    path, digest, date = _patterns()
+    _check(
+        type(shard.urls) is type(shard.bytes) is type(shard.compressed_bytes) is int
+        and 0 < shard.urls <= _MAX
+        and 0 < shard.bytes <= _MAX
+        and 0 < shard.compressed_bytes <= _MAX
+        and type(shard.changed) is bool
+        and path.fullmatch(shard.path)
+        and digest.fullmatch(shard.digest)
+        and (shard.lastmod is None or date.fullmatch(shard.lastmod))
+    )
     return shard
 
 

@@ -50,6 +50,9 @@ _AWS_CREDENTIALS = (
     "AWS_CONTAINER_CREDENTIALS_FULL_URI", "AWS_SKIP_SIGNATURE",
 )  # fmt: skip
 
+#: the processes that have sent requests: this one, and those that it is a fork of
+_used_by: set[int] = set()
+
 T = TypeVar("T")
 #: the code of an error, or the code by the kind of the failure
 Codes = str | Callable[[str], str] | None
@@ -370,8 +373,17 @@ class Location:
         Raises:
             NotFoundError: there is no such object.
             VersionError: the condition does not hold.
+            ConfigError: ``store.forked``: a fork has no threads of obstore: a request would wait
+                for ever.
             Error: the class and the code of this location: one line with cause and remedy.
         """
+        _used_by.add(os.getpid())
+        if len(_used_by) > 1:
+            raise ConfigError(
+                f"{self.url(key)}: this process is a fork of one that has used a store; start"
+                " processes with multiprocessing.get_context('spawn')",
+                code="store.forked",
+            )
         try:
             if threading.current_thread() is threading.main_thread():
                 return interruptible(request)
