@@ -205,6 +205,22 @@ def test_a_task_that_ran_twice(out: Path) -> None:
     assert staged(out) == []
 
 
+def test_a_lost_attempt_that_goes_on_after_the_commit_leaves_nothing(out: Path) -> None:
+    """A speculative run: Spark ends it some time after the job."""
+    job = plan(out)
+    part = job.write(table(0, 2_000))
+
+    def rows() -> Iterator[pa.RecordBatch]:
+        yield from table(0, 1_000).to_batches()
+        job.commit([part])
+        yield from table(1_000, 2_000).to_batches()
+
+    with pytest.raises(urlset.PublishError):
+        job.write(rows())
+    assert staged(out) == []
+    assert [entry["loc"] for entry in read_set(out)] == locs(0, 2_000)
+
+
 def test_equal_shards_of_different_parts_share_a_file(out: Path) -> None:
     job = plan(out)
     report = job.commit([job.write(table(0, 100)), job.write(table(0, 100))])

@@ -1,7 +1,7 @@
 //! A staging folder as a sink: files are written, checked and fsynced.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::thread::JoinHandle;
@@ -107,8 +107,12 @@ impl Sink for FolderSink {
     fn create(&self, name: &str) -> Result<Box<dyn SinkFile + '_>> {
         let path = self.path.join(name);
         let failed = |e| Error::unwritable(&path, e);
-        if let Some(parent) = path.parent() {
-            fs::create_dir_all(parent).map_err(failed)?;
+        // Not `create_dir_all`: it would create the folder of a job again that was committed meanwhile.
+        for (at, _) in name.match_indices('/') {
+            match fs::create_dir(self.path.join(&name[..at])) {
+                Err(e) if e.kind() != ErrorKind::AlreadyExists => return Err(failed(e)),
+                _ => {}
+            }
         }
         let mut options = OpenOptions::new();
         let file = options.read(true).write(true).create_new(true).open(&path).map_err(failed)?;
