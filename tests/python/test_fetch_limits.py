@@ -233,8 +233,17 @@ def test_inflating_agrees_with_gzip() -> None:
 
 
 def folder_size() -> int:
+    """The size of all fetched files.
+
+    Raises:
+        OSError: a file was removed meanwhile: its bytes may be counted in another one, too.
+    """
     root = Path(tempfile.gettempdir())
-    return sum(file.stat().st_size for folder in root.glob("urlset-*") for file in folder.glob("*"))
+    files = [file for folder in root.glob("urlset-*") for file in folder.glob("*")]
+    size = sum(file.stat().st_size for file in files)
+    for file in files:
+        file.stat()
+    return size
 
 
 def test_inflated_bytes_count(
