@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -65,6 +66,33 @@ def test_a_folder(tmp_path: Path) -> None:
     assert (tmp_path / f"sitemap{SHARD}").exists()
     assert len(urlset.read(out / "sitemap.xml").read_all()) == 250
     assert [one.path for one in urlset.clean(out, older_than="0s")] == [f"{out}/{new}"]
+
+
+def test_a_job_that_writes_at_the_same_time(tmp_path: Path) -> None:
+    """Files appear, get other names and vanish while their folder is measured."""
+    out = tmp_path / "out"
+    urlset.build(pa.table({"loc": [f"{SITE}/1"]}), site=SITE, out=out)
+    staging = out / ".urlset" / f"staging-{Job(site=SITE, out=out).id}"
+    over = threading.Event()
+
+    def write() -> None:
+        while not over.is_set():
+            for number in range(100):
+                (staging / f"{number}").touch()
+            for number in range(100):
+                (staging / f"{number}").rename(staging / f"final-{number}")
+            for number in range(100):
+                (staging / f"final-{number}").unlink()
+
+    task = threading.Thread(target=write)
+    task.start()
+    try:
+        for _ in range(100):
+            urlset.clean(out, older_than="1h")
+    finally:
+        over.set()
+        task.join()
+    assert staging.exists()
 
 
 def test_a_store(s3: Server) -> None:

@@ -61,7 +61,7 @@ def of_stratum(count: Count) -> Interval:
 
 
 def _fewest(size: int, sampled: int, hits: int) -> int:
-    """The smallest number of hits in a stratum with which a sample has so many is not unlikely."""
+    """The smallest number of hits in a stratum for which those of its sample are not unlikely."""
 
     def likelihood(marked: int) -> float:
         if hits * size < sampled * marked:  # at least as many as expected

@@ -61,8 +61,8 @@ def audit(
     started = time.monotonic()
     try:
         import aiohttp  # noqa: F401 - an extra
-        import lxml  # noqa: F401
-        import protego  # noqa: F401
+        import lxml  # noqa: F401 - the same
+        import protego  # noqa: F401 - the same
     except ImportError as error:
         raise ConfigError(
             f"audit needs the package {error.name}: pip install 'urlset[audit]'",

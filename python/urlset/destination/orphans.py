@@ -11,6 +11,7 @@ import contextlib
 import os
 import re
 import stat
+import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -165,9 +166,14 @@ def _size_of(folder: Directory, name: str) -> Orphan:
     size, newest = 0, 0.0
     for path, _, files in os.walk(folder.path / name):
         for each in (path, *(f"{path}/{file}" for file in files)):
-            about = os.lstat(each)
+            try:
+                about = os.lstat(each)
+            except FileNotFoundError:  # a task or the commit works there
+                newest = time.time()
+                continue
             newest = max(newest, about.st_mtime)
             size += about.st_size if stat.S_ISREG(about.st_mode) else 0
+    newest = newest or time.time()  # it was removed meanwhile
     return Orphan(os.fspath(folder.path / name), size, datetime.fromtimestamp(newest, UTC))
 
 
