@@ -298,16 +298,21 @@ def test_credentials_are_never_shown(tmp_path: Path, postgres: Server) -> None:
     assert "refused" in refused(build(tmp_path, away, "SELECT 1"), 3, "input.unreachable")
 
 
+def started(folder: Path, uri: str, query: str) -> subprocess.Popen[str]:
+    """A build in a process of its own."""
+    command = [sys.executable, "-m", "urlset", "build", uri, "--query", query]
+    return subprocess.Popen(
+        [*command, "--site", SITE, "--out", folder / "out"],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+
+
 def test_a_connection_that_is_lost_in_the_middle(tmp_path: Path, postgres: Server) -> None:
     assert build(tmp_path, postgres.uri(), SERIES.format(99)).status == 0
     live = files(tmp_path / "out")
     # takes minutes if it is not ended
     query = SERIES.format(100_000_000).replace("SELECT ", "SELECT /* endless */ ", 1)
-    command = [sys.executable, "-m", "urlset", "build", postgres.uri(), "--query", query]
-    process = subprocess.Popen(
-        [*command, "--site", SITE, "--out", tmp_path / "out"],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
+    process = started(tmp_path, postgres.uri(), query)
     running = (
         " FROM pg_stat_activity WHERE query LIKE '%/* endless */%' AND pid <> pg_backend_pid()"
         " AND query LIKE 'COPY%'"
@@ -336,11 +341,7 @@ def test_a_statement_that_takes_too_long(tmp_path: Path, postgres: Server) -> No
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_a_query(tmp_path: Path, postgres: Server, sent: signal.Signals) -> None:
     query = f"SELECT '/a' || pg_sleep(600)::text AS url /* signal {int(sent)} */"
-    command = [sys.executable, "-m", "urlset", "build", postgres.uri(), "--query", query]
-    process = subprocess.Popen(
-        [*command, "--site", SITE, "--out", tmp_path / "out"],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
+    process = started(tmp_path, postgres.uri(), query)
     running = (
         f"SELECT pid::text FROM pg_stat_activity WHERE query LIKE '%/* signal {int(sent)} */%'"
         " AND query NOT LIKE '%pg_stat_activity%' AND state = 'active'"

@@ -173,7 +173,7 @@ class Crawl:
             fact, more = await fetcher.follow(url, answer, seconds)
             facts.append(fact)
             seconds += more
-        else:  # neither 1xx nor, to a request without a condition, 304 are answers
+        else:  # 1xx is not final; 304 answers no request without a condition
             code = _code_of(status) if status >= 400 else "unreadable"
             facts.append(Fact(code, None, f"HTTP {status}"))
         facts = [Fact(code, *(text and legible(text) for text in texts)) for code, *texts in facts]

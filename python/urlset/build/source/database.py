@@ -24,7 +24,7 @@ BATCH = {
     "sqlite": {"adbc.sqlite.query.batch_rows": "32768"},
     "postgresql": {"adbc.postgresql.batch_size_hint_bytes": str(4 << 20)},
 }
-#: parts of the messages of libpq and of PostgreSQL without a SQLSTATE for a server that is away
+#: parts of messages without a SQLSTATE that mean that the server cannot be reached
 _AWAY = ("connect", "terminating", "closed the connection", "Connection", "SSL SYSCALL", "timeout")
 #: the class of a SQLSTATE: connection, resources, cancelled by an operator or a timeout, system
 _AWAY_STATES = ("08", "53", "57", "58")
@@ -193,7 +193,7 @@ def _check_single(address: str, query: str, name: str) -> None:
                     f"{name}: query: more than one statement", code="config.query"
                 ) from None
         except sqlite3.Error:
-            return  # the driver says it; its version may be another one
+            return  # the driver reports it; it may contain another version of SQLite
 
 
 def _column(found: re.Match[str], names: list[str]) -> str:
